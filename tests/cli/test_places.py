@@ -185,7 +185,7 @@ def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
     result = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv")
     assert result.exit_code == 0, result.stderr
     assert "EQ180" in result.stdout
-    assert "No leak was found" in result.stdout
+    assert "No leakage was found" in result.stdout
     leaking_rows = [f"{row},{row.split(',')[1]}" for row in rows]
     (folder / "leak.csv").write_text("\n".join(["user,target,time,stop", *leaking_rows]))
     with_leak = eq(

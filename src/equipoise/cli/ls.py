@@ -104,7 +104,7 @@ TESTS_HELP = """
   eq ls tests
   eq ls tests --json
 
-List the paired tests of eq compare --test, and the corrections of --correction.
+List the paired tests that --test accepts, and the corrections that --correction accepts.
 """
 
 

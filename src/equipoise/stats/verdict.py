@@ -208,7 +208,7 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     best = comparison.leader
     metric, units = _metric(comparison, words), _units(comparison, _n_scored(comparison), words)
     if best is None:
-        return f"Not decided: no {words.system} has a value of {metric} on these {units}."
+        return f"Inconclusive: no {words.system} has a value of {metric} on these {units}."
     score = score_format(comparison, words).value(comparison.scores[best])
     unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
     tail = f" {name_list(unscored)} could not be scored." if unscored else ""
@@ -216,7 +216,7 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     if not others:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
     if comparison.tied_with_leader:
-        return f"Not decided: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
+        return f"Inconclusive: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
     higher = "higher" if comparison.better == Direction.UP else "lower"
     return (

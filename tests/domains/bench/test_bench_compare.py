@@ -152,7 +152,7 @@ def test_a_copy_of_a_data_set_is_a_finding_and_tied_first_places_are_counted() -
     suite, *single = bench_views(comparison)
     assert "EQ207" not in {finding.code for view in single for finding in view.answer.findings}
     assert str(answer_parts([suite, *single], verbose=True)).count("EQ207") == 1
-    assert suite.answer.headline.startswith("Not decided: one and two share the highest mean score on these 2 data")
+    assert suite.answer.headline.startswith("Inconclusive: one and two share the highest mean score on these 2 data")
     shared = "one has the highest score on 2 of the 2 data sets (shared with another system on 2)."
     assert shared in " ".join(suite.answer.notes)
     different = run(["hash"], [data[0], bench.Similarity(pair_rows(), name="s")], baselines=False)

@@ -96,7 +96,8 @@ _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option(
         "--epochs",
         type=click.IntRange(min=1),
-        help="Maximum number of epochs.  [default: 1000; Euclidean 300 or 400; with --device 250]",
+        help="Maximum number of epochs.  [default: 1000; 250 on a GPU; for Euclidean embeddings 400 if trained on "
+        "parents, else 300]",
     ),
     click.option(
         "--restarts",
@@ -642,8 +643,8 @@ PLOT_HELP = """
 Plot an embedded tree with its edges, hyperbolic embeddings in the Poincare disk and others in the plane. An HTML file
 shows every node, with search, zoom and collapsible groups, and works offline. It also has charts of the norm against
 the position between root and leaf and, for several dimensions, of mean rank (MR) and mean average precision (MAP)
-against dimensions. An .svg or .png file has one chart. RESULTS is a folder of eq accounts evaluate, or a file of
-vectors; a file also needs the tree.
+against dimensions. An .svg or .png file has one chart. RESULTS is a folder written by eq accounts evaluate, or a file
+of vectors; a file also needs the tree.
 """
 
 CHART_SUFFIXES = (".html", ".svg", ".png")
@@ -660,7 +661,7 @@ DIMENSION_CHARTS = "dimensions-"
     metavar="NAME",
     help="Only this chart, such as dimensions-mr.  [default: all in HTML, the tree in .svg and .png]",
 )
-@click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or an .svg or .png file.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The output file: .html, .svg or .png.")
 @options.output_options
 @pass_output
 def plot(

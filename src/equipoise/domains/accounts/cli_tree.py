@@ -423,7 +423,7 @@ def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[
     rate = ""
     if not isnan(listed.detection_rate):
         percent = format_value(100 * listed.detection_rate, 0)
-        rate = f"In a simulation, {percent} % of the accounts moved to random other parents are found."
+        rate = f"In a simulation, {percent} % of the accounts that were moved to a random parent were found."
     if not listed:
         return [f"{tree.source}: none of {accounts} is likely misfiled, according to {basis} ({model}). {rate}".strip()]
     first = listed[0]
@@ -546,7 +546,7 @@ def _place_answer(tree: Tree, what: str, ranked: Sequence[ParentCandidate]) -> s
     n_others = 1 + len(alternatives) - len(named)
     others = [f"{n_others:,} with less"] if n_others else []
     *first, last = [*parents, *others]
-    return f"Not decided: {', '.join(first)} or {last}."
+    return f"Inconclusive: {', '.join(first)} or {last}."
 
 
 def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: int, config: StatsConfig) -> int:
@@ -579,8 +579,8 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     chance = results[0].estimates
     only = (
         f" Of the {pluralize(evaluation.n_held_out, 'account')}, {evaluation.n_only_children:,} "
-        f"{'has' if evaluation.n_only_children == 1 else 'have'} no sibling left, so neither name nor sibling can find "
-        "the parent."
+        f"{'has' if evaluation.n_only_children == 1 else 'have'} no sibling left: a parent without other children "
+        "is not ranked, so it cannot be found."
         if evaluation.n_only_children
         else ""
     )
@@ -620,7 +620,7 @@ embedding_options = options.joined(
     click.option(
         "--system",
         metavar="NAME",
-        help="An embedding of the folder, such as lorentz-5.  [default: combinatorial-2 or, without it, the hyperbolic "
+        help="An embedding in the folder, such as lorentz-5.  [default: combinatorial-2 or, without it, the hyperbolic "
         "one with the fewest dimensions]",
     ),
     click.option(
@@ -639,8 +639,8 @@ NEAREST_HELP = """
 
 List the nearest neighbours of an account in an embedding, and the ancestors that the embedding predicts: the nearest
 node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on. The account is given
-by its id, its name, or its path of names such as Assets:Cash. RESULTS is a folder of eq accounts evaluate, or a file of
-vectors; a file also needs the tree.
+by its id, its name, or its path of names such as Assets:Cash. RESULTS is a folder written by eq accounts evaluate, or a
+file of vectors; a file also needs the tree.
 """
 
 

@@ -53,7 +53,7 @@ classification:, few-shot:, clustering:, bitext:.
 
 Every model and variant is scored with an interval, and models are compared in pairs on the same queries or texts.
 BM25, TF-IDF and random vectors are added as baselines. With several data sets, the output states which model has the
-best mean on these data sets, and what is known about other data sets like them. With -o FOLDER, each result is stored
+best mean on these data sets, and how far this holds for similar data sets. With -o FOLDER, each result is stored
 as soon as it is computed, and repeating the command computes only what is missing.
 """
 
@@ -76,8 +76,8 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=click.IntRange(min=1),
     metavar="N ...",
-    help="Also evaluate vectors truncated to N dimensions. With --dtypes, both are combined; add float32 to --dtypes "
-    "for truncation alone.",
+    help="Also evaluate vectors truncated to N dimensions. With --dtypes, every combination is evaluated; add float32 "
+    "to --dtypes for truncation alone.",
 )
 @click.option(
     "--dtypes",
@@ -278,9 +278,10 @@ LEADERBOARD_HELP = """
   eq leaderboard results/ --missing models -o report/
   eq leaderboard per_query.csv --resample units --to md
 
-Show which models may be first, and which adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown, LaTeX, JSON
-or parquet) has one row per model and one column per data set, or one row per model, data set and unit (such as a
-query). It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
+Show which models may be first, and which models at adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown,
+LaTeX, JSON or parquet) has one row per model and one column per data set, or one row per model, data set and unit (such
+as a query). It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories (of eq score -o or
+eq bench run -o).
 
 The rank interval of a model comes from simultaneous tests against all other models (Mogstad et al., 2024). Their
 critical values come from a paired bootstrap, which resamples data sets and, if the table has them, units. The
@@ -334,7 +335,9 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
     metavar="NAME ...",
     help="Only these subsets of MTEB results.",
 )
-@options.stats_options(tested="Only differences of adjacent ranks are tested; rank intervals do not depend on it.")
+@options.stats_options(
+    tested="Only models at adjacent ranks are compared in pairs; rank intervals do not depend on it."
+)
 @click.option("-o", "--output", "folder", metavar="FOLDER", help="Write results.json and report.html here.")
 @options.fail_option
 @options.table_options(file=False)

@@ -156,7 +156,7 @@ def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -
     first = f"{name_list(equal)} {'share' if len(equal) > 1 else 'has'} the highest mean score"
     verb = "is" if len(lower) == 1 else "are"
     others = f", but {name_list(lower)} {verb} not significantly worse" if lower else ""
-    return f"Not decided: {first} on these {count} data sets ({mean}){others}."
+    return f"Inconclusive: {first} on these {count} data sets ({mean}){others}."
 
 
 def _other_datasets(suite: Aggregate) -> str:

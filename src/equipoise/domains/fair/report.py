@@ -301,7 +301,7 @@ def optimistic_section(data: FairComparison) -> list[Section]:
             f"{_OVER_BUDGET} The baseline exceeds the token budget. Tuned is the best configuration within "
             "the budget, and is not compared with the baseline."
         )
-    title = "Gain from tuning without retrieving more tokens (optimistic accuracy)"
+    title = "Gain from tuning, retrieving no more tokens than the baseline (optimistic accuracy)"
     notes.append("Parameters are selected and scored on the same questions, so the tuned score is biased upwards.")
     if not in_grid:
         notes.append("The baseline is not in the grid, so the gain can be negative.")

@@ -375,7 +375,7 @@ def _user_section(by_user: Result | None) -> list[Section]:
         f"Highest {display_metric(metric)}: {', '.join(users[: -N_EXTREME_USERS - 1 : -1])}.",
     ]
     title = f"Mean over users: {pluralize(len(by_user.unit_ids), 'user')} (percent)"
-    return [Section.of_table(title, _percent_columns(by_user, "mean of users")[0], *notes)]
+    return [Section.of_table(title, _percent_columns(by_user, "mean over users")[0], *notes)]
 
 
 def _slice_section(scores: PlaceScores) -> list[Section]:
@@ -471,7 +471,7 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
     headline = (
         f"Scores on these data would be misleading: {problems}."
         if issues
-        else f"No leak was found in {pluralize(test['visits'], 'test visit')}, as far as the tables allow."
+        else f"No leakage was found in {pluralize(test['visits'], 'test visit')}, as far as these tables can show."
         if data.unchecked
         else f"No leak was found in {pluralize(test['visits'], 'test visit')}."
     )
