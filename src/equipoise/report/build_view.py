@@ -185,10 +185,19 @@ class RunSet:
 
 def percent_names(run: StoredRun) -> dict[str, str]:
     """The metrics that the settings of a result ask to print in percent, with their names: ``Acc@1 (%)``."""
+    return _percent_names(run.result)
+
+
+def _percent_names(result: Result) -> dict[str, str]:
     return {
-        metric: f"{name}{PERCENT_UNIT}"
-        for metric, name in run.result.settings.get(DISPLAY, {}).get("percent", {}).items()
+        metric: f"{name}{PERCENT_UNIT}" for metric, name in result.settings.get(DISPLAY, {}).get("percent", {}).items()
     }
+
+
+def result_in_percent(result: Result) -> Result:
+    """The result with the estimates that its settings ask to print in percent; values per unit are unchanged."""
+    names = _percent_names(result)
+    return replace(result, estimates=_estimates_in_percent(result.estimates, names)) if names else result
 
 
 def run_in_percent(run: StoredRun, names: Mapping[str, str]) -> StoredRun:

@@ -19,7 +19,7 @@ from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_inter
 from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import Vocabulary, plural, unit_noun
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 if TYPE_CHECKING:
@@ -128,8 +128,9 @@ def _unequal(
     missing = [unit for unit in positions if unit not in other_positions]
     extra = [unit for unit in other_positions if unit not in positions]
     sides = ((missing, first.system), (extra, other.system))
+    noun = unit_noun([first, other])
     return PairingError(
-        f"{first.system} and {other.system} were not measured on the same units: "
+        f"{first.system} and {other.system} were not measured on the same {plural('item' if noun == 'unit' else noun)}: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
         hint=f"{_missing_hint(first, other)} (eq explain EQ204)",
         excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
@@ -156,7 +157,7 @@ def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids |
     for name, labels in clusterings[1:]:
         if labels.tolist() != clusterings[0][1].tolist():
             raise PairingError(
-                f"{clusterings[0][0]} and {name} put the same units in different clusters",
+                f"{clusterings[0][0]} and {name} put the same items in different clusters",
                 hint="use one cluster key for all systems",
             )
     return clusterings[0][1] if clusterings else None
