@@ -129,22 +129,23 @@ def _unequal(
     extra = [unit for unit in other_positions if unit not in positions]
     sides = ((missing, first.system), (extra, other.system))
     noun = unit_noun([first, other])
+    items = plural("item" if noun == "unit" else noun)
     return PairingError(
-        f"{first.system} and {other.system} were not measured on the same {plural('item' if noun == 'unit' else noun)}: "
+        f"{first.system} and {other.system} were not measured on the same {items}: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
-        hint=f"{_missing_hint(first, other)} (eq explain EQ204)",
+        hint=f"{_missing_hint(first, other, items)} (eq explain EQ204)",
         excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
     )
 
 
-def _missing_hint(first: Result, other: Result) -> str:
-    """How to get the same units, which depends on where the scores are from."""
+def _missing_hint(first: Result, other: Result, items: str) -> str:
+    """How to get the same units, called ``items``, which depends on where the scores are from."""
     kinds = {None if result.evidence is None else result.evidence.kind for result in (first, other)}
     if kinds == {Ranking.kind}:
-        return "score every system on all units; a unit that a run misses scores 0"
+        return f"score every system on all {items}; one that a run misses scores 0"
     if kinds == {None}:
-        return "add the scores of the missing units, or leave these units out of every table of scores"
-    return "score every system on all units"
+        return f"add the scores of the missing {items}, or leave them out of every table of scores"
+    return f"score every system on all {items}"
 
 
 def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids | None:

@@ -221,9 +221,7 @@ def groups_of(rows: Sequence[RunSummary]) -> tuple[RunGroup, ...]:
     found = [RunGroup(tuple(group)) for same in groups.values() for group in same]
     found.sort(key=lambda group: order[group.rows[0].key])
     times = Counter(group.heading for group in found)
-    return tuple(
-        replace(group, metric=group.rows[0].metric) if times[group.heading] > 1 else group for group in found
-    )
+    return tuple(replace(group, metric=group.rows[0].metric) if times[group.heading] > 1 else group for group in found)
 
 
 @dataclass(frozen=True)

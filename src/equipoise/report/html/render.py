@@ -82,7 +82,7 @@ def unit_data_json(report: RunsView) -> str:
         return ""
     systems = [{"name": system.name, "letter": system.letter} for system in report.systems]
     content = {field.name: getattr(explorer, field.name) for field in fields(explorer) if field.name != "note"}
-    return safe_json({"systems": systems, **content, "nouns": [report.unit, report.units]})
+    return safe_json({"systems": systems, **content, "nouns": [report.unit, report.units, report.system]})
 
 
 def safe_json(value: Any) -> str:
@@ -202,6 +202,8 @@ TEMPLATES = "templates"
 MARKS = {"issue": "!", "tip": "+", "note": "–"}
 MAX_OPEN_FINDINGS = 2
 """With more kinds of findings than this, tips and notes are folded; issues are always open."""
+MAX_COLUMNS = 8
+"""With more metrics or parameters than this, the tables of them have one column per system instead."""
 MAX_OPEN_PAIRS = 6
 """With more pairs than this, only those with the best system are shown unfolded."""
 SCRIPTS = ("page.js", "tables.js", "shown.js", "downloads.js", "units.js")
@@ -336,7 +338,9 @@ def _environment() -> Any:
         keep_trailing_newline=True,
         finalize=shown_value,
     )
-    environment.globals.update(MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS)
+    environment.globals.update(
+        MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS, MAX_COLUMNS=MAX_COLUMNS
+    )
     environment.globals.update(PixelScale=PixelScale)
     for function in (
         heat_class,
