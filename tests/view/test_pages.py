@@ -142,7 +142,7 @@ def test_a_run_selected_twice_is_one_run(viewer) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "expected_text"),
     [
-        ("run=bm25&run=other", 409, "units"),
+        ("run=bm25&run=other", 409, "the same queries"),
         ("run=missing", 404, "No run is called"),
         ("run=bm52", 404, "did you mean bm25"),
         ("", 422, "No run is selected"),
