@@ -48,11 +48,15 @@ def test_the_page_has_no_violation_every_chart_and_fits(address, opened, violati
     for chart in ("accuracy-over-k", "rank-distribution", "reliability-", "confusion-", "error-map-"):
         assert page.locator(f"svg[data-chart^={chart}]").count() >= 2, chart
     assert "2 systems by Acc@1" in page.locator("h2").all_inner_texts()
-    assert page.locator("section:visible").count() == 3
-    page.locator("#shown").get_by_label("noisy").uncheck()
-    assert page.locator("section:visible").count() == 2
-    assert page.get_by_role("cell", name="noisy", exact=True).count() == 0
     page.set_viewport_size({"width": 480, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 480
     page.emulate_media(color_scheme="dark")
     assert violations(page, "color-contrast") == []
+
+
+def test_a_deselected_system_is_hidden(address, opened) -> None:
+    page = opened(address)
+    assert page.locator("section:visible").count() == 3
+    page.locator("#shown").get_by_label("noisy").uncheck()
+    assert page.locator("section:visible").count() == 2
+    assert page.get_by_role("cell", name="noisy", exact=True).count() == 0

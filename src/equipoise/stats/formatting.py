@@ -45,7 +45,7 @@ def column_decimals(values: Iterable[float], intervals: Sequence[Interval]) -> i
     """The decimals for a column of values; three significant digits of the largest one if no interval is known.
 
     >>> from equipoise.stats.intervals import Interval
-    >>> column_decimals([28496.349], [Interval.unknown("one pass")]), column_decimals([0.5], [Interval(0.45, 0.55)])
+    >>> column_decimals([28496.349], [Interval.unknown("one pass")]), column_decimals([0.5], [Interval(0.3, 0.7)])
     (0, 2)
     """
     sizes = [abs(value) for value in values if isfinite(value) and value]
