@@ -219,7 +219,7 @@ def assert_failure(result: object, expected_text: str) -> None:
 
 def test_missing_units_fail(eq, stored: Stored) -> None:
     base, short = stored("base", GOOD_RANKS), stored("short", GOOD_RANKS[:-2])
-    assert_failure(eq("gate", short, "--no-worse-than", base), "were not measured on the same units")
+    assert_failure(eq("gate", short, "--no-worse-than", base), "were not measured on the same queries")
 
 
 def test_unanswered_units_fail_unless_allowed(eq, folder: Path) -> None:

@@ -98,7 +98,7 @@ def test_runs_on_different_units_are_an_error_with_the_difference(eq: Eq, result
     eq("score", "good.trec", "--qrels", "short.qrels", "-o", "other")
     result = eq("report", "results/runs/bad", "other")
     assert result.exit_code == 2
-    assert "were not measured on the same units" in result.stderr
+    assert "were not measured on the same queries" in result.stderr
     assert "only in good: q99" in result.stderr
     assert not (folder / "report.html").exists()
 

@@ -19,7 +19,7 @@ from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_inter
 from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import Vocabulary, plural, unit_noun
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 if TYPE_CHECKING:
@@ -128,22 +128,24 @@ def _unequal(
     missing = [unit for unit in positions if unit not in other_positions]
     extra = [unit for unit in other_positions if unit not in positions]
     sides = ((missing, first.system), (extra, other.system))
+    noun = unit_noun([first, other])
+    items = plural("item" if noun == "unit" else noun)
     return PairingError(
-        f"{first.system} and {other.system} were not measured on the same units: "
+        f"{first.system} and {other.system} were not measured on the same {items}: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
-        hint=f"{_missing_hint(first, other)} (eq explain EQ204)",
+        hint=f"{_missing_hint(first, other, items)} (eq explain EQ204)",
         excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
     )
 
 
-def _missing_hint(first: Result, other: Result) -> str:
-    """How to get the same units, which depends on where the scores are from."""
+def _missing_hint(first: Result, other: Result, items: str) -> str:
+    """How to get the same units, called ``items``, which depends on where the scores are from."""
     kinds = {None if result.evidence is None else result.evidence.kind for result in (first, other)}
     if kinds == {Ranking.kind}:
-        return "score every system on all units; a unit that a run misses scores 0"
+        return f"score every system on all {items}; one that a run misses scores 0"
     if kinds == {None}:
-        return "add the scores of the missing units, or leave these units out of every table of scores"
-    return "score every system on all units"
+        return f"add the scores of the missing {items}, or leave them out of every table of scores"
+    return f"score every system on all {items}"
 
 
 def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids | None:
@@ -156,7 +158,7 @@ def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids |
     for name, labels in clusterings[1:]:
         if labels.tolist() != clusterings[0][1].tolist():
             raise PairingError(
-                f"{clusterings[0][0]} and {name} put the same units in different clusters",
+                f"{clusterings[0][0]} and {name} put the same items in different clusters",
                 hint="use one cluster key for all systems",
             )
     return clusterings[0][1] if clusterings else None

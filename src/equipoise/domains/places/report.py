@@ -516,7 +516,8 @@ def systems_view(comparison: Comparison, title: str) -> View:
     columns = []
     for rank, metric in enumerate(others):
         estimates = [comparison.estimates[name][metric] for name in comparison.order]
-        cells = [format_value(100 * estimate.value, 1) for estimate in estimates]
+        shown = ScoreFormat.of([estimate.interval for estimate in estimates], percent=True)
+        cells = [shown.value(estimate.value) for estimate in estimates]
         columns.append(ReportColumn(display_metric(metric), cells, right=True, rank=rank + 3))
     answer = comparison_answer(comparison, AnswerOptions(words, columns=tuple(columns), findings=()))
     return View(answer, title=title)

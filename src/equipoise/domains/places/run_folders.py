@@ -44,7 +44,7 @@ from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.executors import ignore_progress
-from equipoise.runs.manifest import MANIFEST, VIEW
+from equipoise.runs.manifest import MANIFEST, VIEW, read_manifest
 from equipoise.runs.progress import ProgressCallback
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.intervals import Interval
@@ -334,8 +334,21 @@ def write_places_page(
     systems = tuple(view.title for view in views[-len(scored or parts) :])
     first = next(iter(other_pages.values())).name
     title = options.title or f"Next places: {join_names(systems)}"
-    write_text(target, render_views(title, views, links={view.title: first for view in views}, charts=options.charts))
+    links = {view.title: first for view in views}
+    data = _data_of([path for _, path in runs])
+    write_text(target, render_views(title, views, links=links, charts=options.charts, subtitle=data))
     return PlacesPage(views[0].answer.headline, systems, other_pages, tuple(cautions), not_compared)
+
+
+def _data_of(folders: Sequence[Path]) -> str:
+    """The files of the targets and of the predictions, as they were given."""
+    manifests = [read_manifest(folder) for folder in folders]
+    targets = dict.fromkeys(name for manifest in manifests for name in manifest.datasets)
+    predictions = dict.fromkeys(name for manifest in manifests for name in manifest.inputs)
+    parts = [
+        f"{noun}: {', '.join(names)}" for noun, names in (("Targets", targets), ("predictions", predictions)) if names
+    ]
+    return "; ".join(parts)
 
 
 def _same_visits(part: str, runs: NamedRuns) -> list[tuple[str, NamedRuns]]:

@@ -22,6 +22,7 @@ from equipoise.report.charts.chart import (
     with_largest,
 )
 from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence, value_in_sentence
+from equipoise.stats.verdict import plural
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
@@ -230,7 +231,7 @@ def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo]) -> Chart:
     mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
         "wins",
-        f"Wins per pair of systems on {metric_in_sentence(table.metric)}",
+        f"Wins per pair of {plural(table.system)} on {metric_in_sentence(table.metric)}",
         _describe_wins(table, systems),
         layers,
         subtitle=f"Row against column. {mark}: significant difference.",
