@@ -480,12 +480,10 @@ def build_view(
         shown = replace(shown, answer=Answer(verdict(subject), (), failures=shown.answer.failures))
     heading = heading or title(subject)
     subject = subject.in_percent()
-    codes = {finding.code for finding in subject.findings}
-    others = (finding for finding in shown.answer.findings if finding.code not in codes)
-    # The experiment knows what can be done about its data: a tree cannot be enlarged.
-    hints = {finding.code: finding.hint for finding in shown.answer.findings}
-    restated = (replace(finding, hint=hints.get(finding.code, finding.hint)) for finding in subject.findings)
-    findings = tuple(dict.fromkeys((*restated, *others)))
+    # The experiment knows more than its runs: which models a finding affects, or that a tree cannot be enlarged.
+    stored = {(finding.code, finding.subject) for finding in shown.answer.findings}
+    others = (finding for finding in subject.findings if (finding.code, finding.subject) not in stored)
+    findings = tuple(dict.fromkeys((*shown.answer.findings, *others)))
     return RunsView(
         answer=replace(shown.answer, findings=findings),
         sections=shown.sections,

@@ -297,7 +297,7 @@ def _pairs_caption(comparison: Comparison) -> str:
         f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
         f"first is better. {comparison.test[:1].upper()}{comparison.test[1:]}; "
         f"{comparison.family.replace(PERCENT_UNIT, '')}. Detectable is the smallest difference that this test would "
-        f"show with {format_percent(POWER)} power. {units[:1].upper()}{units[1:]} needed: the number of {units} with "
+        f"detect with {format_percent(POWER)} power. {units[:1].upper()}{units[1:]} needed: the number of {units} with "
         "which the observed difference would be detected with that power. Wins and losses count any difference."
     )
 
