@@ -140,7 +140,7 @@ class LeaderboardAnalysis:
             return [float("nan")] * len(intervals), [Interval.unknown(reason) for _ in intervals]
         points = self.scores["mean"].points
         if self.table.lower >= set(self.table.datasets):
-            points, intervals = -points, [replace(i, low=-i.high, high=-i.low) for i in intervals]
+            points, intervals = -points, [interval.mirrored() for interval in intervals]
         return points.tolist(), [interval.clipped(bounds) for interval in intervals]
 
     @property
