@@ -125,6 +125,13 @@ def test_the_test_split_is_the_default_and_other_splits_can_be_chosen(tmp_path: 
     assert error.value.code == "E300"
 
 
+def test_one_table_can_be_evaluated_in_several_ways(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    write(file, [{"text": f"text {row}", "label": "ab"[row % 2]} for row in range(40)])
+    names = [data.name for data in read_suite([f"{kind}{file}" for kind in ("", "few-shot:", "clustering:")])]
+    assert names == ["labels (classification)", "labels (few-shot)", "labels (clustering)"]
+
+
 def test_columns_of_text_and_a_split_are_for_the_data_sets_that_have_them(tmp_path: Path) -> None:
     folder = str(beir(tmp_path / "beir"))
     tickets = tmp_path / "tickets.csv"

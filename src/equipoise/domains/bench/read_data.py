@@ -178,7 +178,8 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     names = Counter(data.name for data in datasets)
     for data in datasets:
         if names[data.name] > 1:  # one table as two kinds of data
-            data.name = f"{data.name} ({data.kind})"
+            is_few_shot = isinstance(data, Classification) and data.protocol == FEW_SHOT
+            data.name = f"{data.name} ({FEW_SHOT if is_few_shot else data.kind})"
     names = Counter(data.name for data in datasets)
     for name, count in names.items():
         if count > 1:
