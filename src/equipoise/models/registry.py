@@ -375,12 +375,12 @@ def parse_fusion(text: str) -> tuple[str, dict[str, str], list[str]]:
     return match[1].casefold(), options, parts
 
 
-def split_parts(text: str) -> list[str]:
-    """The parts between plus signs; a plus sign in double quotes is part of a name."""
+def split_parts(text: str, example: str = "a+b") -> list[str]:
+    """The parts between plus signs; a plus sign in double quotes is part of a name. ``example`` is for the hint."""
     parts = [part.strip() for part in _PARTS.findall(text)]
     if len(parts) < 2 or not all(parts) or len(re.sub(_PARTS, "", text)) != len(parts) - 1:
         raise ParameterError(
-            f"{text!r} is not a list of two or more systems", hint="put one plus sign between systems: a+b"
+            f"{text!r} is not a list of two or more systems", hint=f"put one plus sign between systems: {example}"
         )
     return parts
 

@@ -303,7 +303,11 @@ class FusionReranker(Reranker):
     def from_spec(cls, spec: ModelSpec) -> FusionReranker:
         """From ``fusion:maxsim:+bm25:``: each part is a reranker, or any retriever."""
         check_nameless(ModelSpec(spec.kind, "", spec.options), ("k",))
-        return cls([_part(part) for part in split_parts(spec.name)], k=number_option(spec, "k", RRF_K))
+        if not spec.name:
+            raise ParameterError(
+                "'fusion' names no rerankers", hint="write fusion:a+b, such as fusion:maxsim:minilm+bm25:"
+            )
+        return cls([_part(part) for part in split_parts(spec.name, "fusion:a+b")], k=number_option(spec, "k", RRF_K))
 
     @property
     def parts(self) -> tuple[Reranker, ...]:

@@ -450,7 +450,12 @@ def _why_untested(metric: str, difference: float, joint: JointResamples | None, 
 
 
 def _from_resamples(difference: float, errors: Floats, confidence_level: float) -> tuple[Interval, float]:
+    """The percentile interval of a difference and its p; those of the negative difference mirror them exactly."""
     slack = 1e-12 * max(np.abs(errors).max(), abs(difference))
+    deciding = np.append(difference, errors)
+    if deciding[np.abs(deciding) > slack][:1].sum() < 0:  # quantiles at both ends differ by rounding
+        interval, p = _from_resamples(-difference, -errors, confidence_level)
+        return interval.mirrored(), p
     below, above = int((errors <= slack).sum()), int((errors >= -slack).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (len(errors) + 1))
     too_few = too_few_resamples(len(errors), confidence_level)

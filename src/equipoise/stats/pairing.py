@@ -13,7 +13,7 @@ import numpy as np
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
-from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, mean_intervals
+from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, difference_intervals
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_intervals, rank_intervals_from_resamples
 from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
@@ -295,11 +295,10 @@ def _stacked_contrasts(
         )
     units = ResamplingUnits.of(differences, weights, clusters)
     means, errors, blocks = units.means, units.standard_errors, units.counts
-    intervals = mean_intervals(
+    intervals = difference_intervals(
         differences,
         weights=weights,
         clusters=clusters,
-        bounds=[UNBOUNDED] * len(labels),
         limits=[column.bounds for column, _, _ in labels],
         reach=DIFFERENCE_REACH,
         config=config,

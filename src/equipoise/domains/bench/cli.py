@@ -227,17 +227,12 @@ List the kinds of data, their formats, and their metrics. Models are ordered by 
 @pass_output
 def ls(out: Output, /) -> int:
     """See ``LS_HELP``."""
-    from equipoise.domains.bench.read_data import KINDS
+    from equipoise.domains.bench.read_data import listed_kinds
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
 
-    kinds = list(KINDS.values())
+    kinds = listed_kinds()
     if out.json:
-        out.data(
-            [
-                {"kind": kind.kind, "title": kind.title, "formats": kind.formats, "metrics": list(kind.metrics)}
-                for kind in kinds
-            ]
-        )
+        out.data([{**kind._asdict(), "metrics": list(kind.metrics)} for kind in kinds])
         return exits.DONE
     if out.to:
         out.show(
@@ -263,10 +258,7 @@ def ls(out: Output, /) -> int:
             Paragraph(
                 "In a folder of tables, each table is a data set. KIND:PATH names the kind, such as clustering:PATH."
             ),
-            Paragraph(
-                "few-shot:PATH is classification under MTEB's protocol: the same tables, 8 texts per label. "
-                "Metric: Acc."
-            ),
+            Paragraph("few-shot is classification under MTEB's protocol: 8 texts per label, 10 experiments."),
         ]
     out.show(*parts)
     return exits.DONE

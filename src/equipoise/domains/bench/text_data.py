@@ -321,6 +321,8 @@ def _ranking(system: EvaluatedSystem, queries: Sequence[str], targets: Sequence[
 
 KNN = "Acc(kNN)"
 PROTOCOLS = ("probe", "few-shot")
+FEW_SHOT_TITLE = f"classification of texts from {SHOTS} examples per label (MTEB's protocol)"
+FEW_SHOT_METRICS = ("Acc",)
 TEST = "test"
 
 
@@ -484,7 +486,7 @@ class Classification(_LabelTable):
         super().__init__(table, name=name, text=text, label=label)
         self.protocol = protocol
         if protocol == "few-shot":
-            self.metrics = ("Acc",)
+            self.metrics = FEW_SHOT_METRICS
             has_split = len(self._tested) < len(self._ids)
             if not has_split and np.bincount(self.codes).max() <= SHOTS:
                 raise InputError(

@@ -272,7 +272,13 @@ def _from_scores(
             f"the logits in {path} need targets", hint="add --targets y.npy, or --sequences test.parquet"
         )
     inputs.check_targets(targets, inputs.targets or path)
-    columns = inputs.columns(read.scores.shape[1], read.users)
+    width = read.scores.shape[1]
+    if inputs.n_classes not in (None, width):
+        raise ParameterError(
+            f"--n-classes is {inputs.n_classes:,}, but {path} has scores of {width:,} places",
+            hint="leave out --n-classes: it is for top-k predictions",
+        )
+    columns = inputs.columns(width, read.users)
     unit_ids = _optional(inputs.unit_ids, "--unit-ids", read_column)
     with errors_name_file(path):
         scores = score_places(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
+    from equipoise.tasks.classification import ClassificationOutput
 
 Baselines = Mapping[str, Mapping[str, float]]
 """What each baseline scores, by metric."""
@@ -78,6 +79,10 @@ _TERMS = (
     ("candidate", "place"),
     ("one cluster", "one user"),
     ("the size of the corpus", "the number of places"),
+    (
+        "the chance levels count only items that were retrieved or are relevant",
+        "the random baseline assumes one place per class id up to the largest",
+    ),
     ("items that could have been retrieved: corpus_size=N or --corpus-size N", "places: --n-classes N"),
 )
 
@@ -175,14 +180,24 @@ def _places_answer(scores: PlaceScores) -> Answer:
         ),
         columns=tuple(_score_columns(result, scores.baselines)),
         notes=(
-            f"Scores are in percent; each visit has {format_count(scores.classified.classes)} candidate places. "
-            f"{_baseline_note(scores.baselines)}".rstrip(),
+            f"{_candidate_note(scores.classified)} {_baseline_note(scores.baselines)}".rstrip(),
             *_calibration_note(scores.calibration),
             *_distance_note(scores.distances),
             *(f"{note}." for note in scores.all_notes),
         ),
         findings=scores.findings,
         details=f"Details: add -v ({', '.join(_details(scores))}).",
+    )
+
+
+def _candidate_note(classified: ClassificationOutput) -> str:
+    """The unit of the scores, and the number of places that could have been predicted."""
+    count, ranking = format_count(classified.classes), classified.ranking
+    if ranking.pool_known or ranking.complete:
+        return f"Scores are in percent; each visit has {count} candidate places."
+    return (
+        f"Scores are in percent. The number of places is unknown; the random baseline assumes {count}, one per class "
+        "id up to the largest."
     )
 
 
