@@ -325,7 +325,7 @@ def test_a_metric_is_at_its_ceiling_near_the_bound_or_when_nearly_all_units_are(
 ) -> None:
     findings = evaluate(Ranking.from_ranks(ranks, candidates=1000), metric).findings
     titles = [finding.title for finding in findings if finding.code == "EQ303"]
-    assert titles == [f"{metric} at its ceiling"] * full
+    assert titles == [f"{metric} near the best possible value"] * full
 
 
 def test_metrics_at_their_ceiling_are_named_in_one_sentence() -> None:

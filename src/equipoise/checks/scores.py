@@ -220,7 +220,7 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
             scored.result.system,
             f"{name_list(shown)} {are_near} and cannot distinguish good systems",
             tuple(saturated),
-            title=f"{join_names(names)} at {'its' if len(names) == 1 else 'their'} ceiling",
+            title=f"{join_names(names)} near the best possible value",
         )
 
 
