@@ -194,7 +194,8 @@ def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | 
     noun = "chunks" if any("chunks" in cost for cost in costs.values()) else "texts"
     for key, kind in STANDARD_COSTS.items():
         recorded = [costs.get(name, {}).get(key) for name in names]
-        if any(value is not None for value in recorded):
+        # A price of 0 for all, because every model is local, says nothing.
+        if any(recorded) if key == "price" else any(value is not None for value in recorded):
             values = tuple(None if value is None else finite_or_none(kind.convert(value)) for value in recorded)
             texts = tuple("" if value is None else kind.text(value) for value in values)
             columns.append(SystemColumn(key, kind.title.replace("texts", noun), values, texts))

@@ -299,7 +299,7 @@ def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConf
     return compare_systems([system.result for system in scored], [data.primary], primary=data.primary, config=config)
 
 
-PROTOCOL = "bench 2"
+PROTOCOL = "bench 3"
 """Part of the key of stored runs; it changes when the same inputs would give other scores."""
 
 

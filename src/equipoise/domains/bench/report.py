@@ -296,18 +296,18 @@ def _dropped(comparison: BenchComparison) -> list[str]:
     shown = [f"{name} ({better})" for name, better in list(decision.dropped.items())[:MAX_NAMES]]
     more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
     return [
-        f"Can be dropped: {'; '.join(shown)}{more}. The system in parentheses is significantly better, takes at most "
-        f"{TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count as equal), and "
-        "needs no more bytes per vector."
+        f"Can be dropped: {'; '.join(shown)}{more}. The system in parentheses is significantly better, costs no more, "
+        f"takes at most {TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count "
+        "as equal), and needs no more bytes per vector."
     ]
 
 
 def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:
-    one, other = comparison.cost(cheap)[0], comparison.cost(best)[0]
+    one, other = comparison.cost(cheap)[1], comparison.cost(best)[1]
     if isfinite(one) and isfinite(other) and other > 1.5 * one:
         # A time is measured once, so the ratio is rounded to one significant digit.
         ratio = f"{float(f'{other / one:.0e}'):,.0f}" if other > 2 * one else f"{other / one:.1f}"
-        return f" (about {ratio} times faster)"
+        return f" (about {ratio} times faster than {best})"
     return ""
 
 

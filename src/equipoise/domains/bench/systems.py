@@ -101,6 +101,11 @@ class MeasuredEncoder(LocalEncoder):
         """Texts per second by data set and role."""
         self._memory: dict[tuple[str, str], tuple[Vectors, int | None]] | None = {} if memoise else None
 
+    @property
+    def price(self) -> float | None:
+        """The price of the encoder."""
+        return self.inner.price
+
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Vectors and lengths; texts that were encoded before come from memory."""
         if self._memory is None or len(self._memory) > MEMOISED_TEXTS:
