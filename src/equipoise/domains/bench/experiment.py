@@ -165,6 +165,10 @@ def compare(
     return run_benchmark(plan, cache=cache, threads=threads, progress=progress, command=command, engine=engine)
 
 
+FAST_SHARE = 0.02
+"""The expected time of a job that encodes no new texts, as a share of the time of one that does."""
+
+
 @dataclass(frozen=True)
 class BenchPlan:
     """The data sets, systems and jobs of a benchmark."""
@@ -175,6 +179,20 @@ class BenchPlan:
     folder: ExperimentFolder | None
     config: StatsConfig
     prices: Mapping[str, float]
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """The expected relative time of each job by name, for the progress: most of it is for encoding new texts."""
+        weights: dict[str, float] = {}
+        encoded: set[tuple[str, int]] = set()
+        for job in self.jobs:
+            system, place = self.systems[job.inputs.system], job.inputs.data
+            keys = {(key, place) for key in encoder_keys(system.model) if key != RANDOM}
+            n_slow = len(keys - encoded) + (system.reranker is not None)
+            encoded |= keys
+            characters = sum(len(text) for texts in self.suite[place].texts for text in texts)
+            weights[job.name] = characters * (n_slow or FAST_SHARE)
+        return weights
 
     @property
     def key(self) -> str:
