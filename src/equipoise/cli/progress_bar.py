@@ -155,11 +155,16 @@ class ProgressBar:
         self._estimate.record(position)
         self._progress.update(
             self._task,
-            description=": ".join(filter(None, (self._text, self._activity))),
+            description=self._description(),
             completed=position,
             total=total,
             count=self._count(),
         )
+
+    def _description(self) -> str:
+        """What the step is, and what it does; "loading" is written once."""
+        is_same = self._text.split(" ")[0] == self._activity.split(" ")[0]
+        return self._activity if is_same else ": ".join(filter(None, (self._text, self._activity)))
 
     def _count(self) -> str:
         """Finished steps or items and their total; the percentage of a single step."""
