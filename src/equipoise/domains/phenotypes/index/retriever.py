@@ -107,7 +107,7 @@ def _fit_part(
 TermBlocks = Iterator[tuple[slice, PointArray]]
 
 _BLOCK_BYTES = 64 << 20
-_PROGRESS_BATCH = 512
+_PROGRESS_BATCH = 128
 """The number of queries between two reports of progress."""
 _FEW_QUERIES = 4
 """Up to this number, queries are searched one by one with a projection."""
