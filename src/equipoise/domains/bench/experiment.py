@@ -262,7 +262,7 @@ def run_benchmark(
         if system.reranker is not None:
             pool.reranker(system.reranker)  # one that cannot be opened is an error before any model is loaded
     try:
-        with report_progress(folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
+        with report_progress(folder, "benchmark", len(plan.jobs) + 1, command=command, step=progress) as step:
             results = run_jobs(
                 evaluate_job,
                 plan.jobs,
@@ -272,12 +272,14 @@ def run_benchmark(
                 progress=step,
                 n_cores=threads,
             )
+            step("comparing the systems")
+            comparison = collect(plan, results)
+            if store is not None:
+                paths = [store.path(job) for job in plan.jobs if job.name in results.outputs]
+                comparison.write(store.folder.path, paths)
+            return comparison
     finally:
         pool.keep_only(())
-    comparison = collect(plan, results)
-    if store is not None:
-        comparison.write(store.folder.path, [store.path(job) for job in plan.jobs if job.name in results.outputs])
-    return comparison
 
 
 def collect(plan: BenchPlan, results: JobResults[ScoredSystem]) -> BenchComparison:
