@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.errors import FormatError, InputError, ParameterError, UnknownNameError, UntrustedError, check_options
 from equipoise.io.text import PathLike, display_path
+from equipoise.progress import activity
 from equipoise.redaction import note_options
 
 if TYPE_CHECKING:
@@ -498,6 +499,21 @@ def load_encoder(spec: ModelSpec) -> Encoder:
     kind = MODEL_KINDS[spec.kind]
     if not kind.module:
         raise no_vectors_error(spec.text or str(spec))
+    with activity(f"loading {_label(spec)}"):
+        return _load(spec, kind)
+
+
+def _label(spec: ModelSpec) -> str:
+    """The alias of a model, or its kind and name.
+
+    >>> _label(ModelSpec("onnx", "minilm", {"threads": "2"})), _label(ModelSpec("vectors", "a.npz"))
+    ('minilm', 'vectors:a.npz')
+    """
+    aliases = {model: alias for alias, model in ALIASES.items()}
+    return aliases.get((spec.kind, spec.name)) or str(ModelSpec(spec.kind, spec.name))
+
+
+def _load(spec: ModelSpec, kind: ModelKind) -> Encoder:
     module = import_module(f"equipoise.models.backends.{kind.module}")
     module_options = getattr(module, "OPTIONS", None)
     if module_options is not None:

@@ -256,7 +256,12 @@ def evaluate(
     **ranking: Any,
 ) -> int:
     """See ``EVALUATE_HELP``."""
-    from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
+    from equipoise.domains.accounts.experiment import (
+        UNTRAINED_SHARE,
+        evaluate_tree,
+        job_weights,
+        tree_evaluation_config,
+    )
     from equipoise.runs.executors import check_device
 
     if distances:
@@ -285,8 +290,9 @@ def evaluate(
     if vectors_geometry is None:
         _report_assumed_geometry(out, user_vectors, "--vectors-geometry")
     report_devices(out, checked)
-    n_jobs = sum(len(checked.seeds_for(spec)) for spec in checked.specs)
-    with executor_context(engine, out, "an embedding"), out.progress(len(user_vectors) + n_jobs) as step:
+    weights = {**dict.fromkeys(user_vectors, UNTRAINED_SHARE), **job_weights(checked)}
+    n_jobs = len(user_vectors) + sum(len(checked.seeds_for(spec)) for spec in checked.specs)
+    with executor_context(engine, out, "an embedding"), out.progress(n_jobs, weights) as step:
         evaluation = evaluate_tree(
             tree,
             geometries,
@@ -610,7 +616,7 @@ def businesses() -> list[str]:
 @pass_output
 def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsConfig, output: str | None) -> int:
     """See ``DEMO_HELP``."""
-    from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
+    from equipoise.domains.accounts.experiment import evaluate_tree, job_weights, tree_evaluation_config
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.trees.read import accounts
     from equipoise.domains.accounts.trees.sql import read_sql
@@ -624,7 +630,8 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsC
         "config": config,
     }
     tree = replace(read_sql(str(accounts()), business_id), source=f"Chart of accounts of {business_id}")
-    with out.progress(len(tree_evaluation_config(DEMO_GEOMETRY, dims, **settings).specs)) as step:
+    weights = job_weights(tree_evaluation_config(DEMO_GEOMETRY, dims, **settings))
+    with out.progress(len(weights), weights) as step:
         evaluation = evaluate_tree(tree, DEMO_GEOMETRY, dims, output=output, command=out.command, step=step, **settings)
     if out.json:
         out.data(evaluation.to_dict())
@@ -647,6 +654,7 @@ against dimensions. An .svg or .png file has one chart. RESULTS is a folder writ
 of vectors; a file also needs the tree.
 """
 
+PLOT_STEPS = 3
 CHART_SUFFIXES = (".html", ".svg", ".png")
 DIMENSION_CHARTS = "dimensions-"
 """Start of the names of charts that show all embeddings."""
@@ -678,9 +686,13 @@ def plot(
     file = Path(output)
     check_suffix(file, CHART_SUFFIXES, "chart")
     check_writable(file, example="disk.html")
-    tree_charts = read_tree_charts(out, Path(results), source, system, geometry)
-    charts = _select_charts(tree_charts.charts(), chart)
-    _write_charts_file(file, tree_charts, charts)
+    with out.progress(PLOT_STEPS) as step:
+        step("reading the tree and its vectors")
+        tree_charts = read_tree_charts(out, Path(results), source, system, geometry)
+        step("drawing")
+        charts = _select_charts(tree_charts.charts(), chart)
+        step(f"writing {file.name}")
+        _write_charts_file(file, tree_charts, charts)
     is_embedding_chart = any(not item.name.startswith(DIMENSION_CHARTS) for item in charts)
     if out.json:
         names = [item.name for item in (charts if file.suffix.casefold() == ".html" else charts[:1])]

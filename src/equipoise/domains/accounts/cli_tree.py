@@ -553,15 +553,16 @@ def _show_placement(out: Output, tree: Tree, model: str, held_out: float, dim: i
     from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.embedders import tree_embedder
     from equipoise.domains.accounts.placement import evaluate_placement
+    from equipoise.progress import report_share
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_interval, format_value
 
-    with out.count("placing held-out accounts, epochs of training") as count:
+    with out.working("placing held-out accounts"):
         evaluation = evaluate_placement(
             tree,
             model,
             held_out=held_out,
-            embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed, progress=count),
+            embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed, progress=report_share),
             config=config,
         )
     if out.json:

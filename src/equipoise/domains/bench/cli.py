@@ -162,7 +162,8 @@ def run(
     content = plan.stored()
     failures: Mapping[str, EquipoiseError] = {}
     if content is None:
-        with executor_context(engine, out, "a system on a data set"), out.progress(len(plan.jobs)) as step:
+        bar = out.progress(len(plan.jobs) + 1, plan.weights)
+        with executor_context(engine, out, "a system on a data set"), bar as step:
             comparison = run_benchmark(
                 plan,
                 threads=threads,

@@ -16,6 +16,7 @@ from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
+from equipoise.progress import portion
 from equipoise.report.answer import (
     TIED,
     WORSE,
@@ -428,11 +429,13 @@ def write_suite_page(
     names = [dataset["name"] for dataset in content["datasets"]]
     places, runs = folder_names(names), list(runs)
     links: dict[str, str] = {}
-    for name in names:
+    for number, name in enumerate(names):
         progress(f"writing {name}")
         page = target.with_name(f"{target.stem}-{places[name]}{target.suffix or '.html'}")
-        write_report([("", run) for run in runs if run.parent.name == places[name]], page, options)
+        with portion(number / (len(names) + 1), (number + 1) / (len(names) + 1)):
+            write_report([("", run) for run in runs if run.parent.name == places[name]], page, options)
         links[name] = page.name
+    progress("writing the page")
     write_text(target, suite_html(content, links, charts=options.charts, notes=options.folder_notes))
     return View.from_dict(content["answers"][0]).answer.headline
 

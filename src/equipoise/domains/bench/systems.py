@@ -36,6 +36,7 @@ from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.registry import ModelSpec, is_fusion, parse_fusion, parse_spec, spec_kind, spec_parts
 from equipoise.models.rerank import RerankedRetriever, Reranker, reranker
 from equipoise.models.retriever import LEXICAL, Retriever, resolve_models, retriever
+from equipoise.progress import ignore_shares
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData
@@ -136,7 +137,8 @@ class MeasuredEncoder(LocalEncoder):
             return
         self._is_warm = True
         start = perf_counter()
-        self.inner.encode(list(texts[:1]), role)
+        with ignore_shares():
+            self.inner.encode(list(texts[:1]), role)
         self.use.load_seconds += perf_counter() - start
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:

@@ -561,10 +561,14 @@ def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
     from equipoise.report.charts.chart import write_charts
 
     try:
-        simulated.write(folder)
-        inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
-        _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
-        write_charts(simulated.charts(), folder)
+        with out.progress(3) as step:
+            step("writing the inputs")
+            simulated.write(folder)
+            inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
+            step("writing the run")
+            _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
+            step("writing the charts")
+            write_charts(simulated.charts(), folder)
     except MissingExtraError as error:
         out.note(f"For charts: {error.hint}")
     except OSError as error:

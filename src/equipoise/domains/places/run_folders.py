@@ -37,6 +37,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import read_array, read_matrix
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import parse_metrics
+from equipoise.progress import portion
 from equipoise.report.build_view import compare_runs, read_runs
 from equipoise.report.charts.chart import slug, unique_names, write_charts
 from equipoise.report.html.render import render_views
@@ -319,10 +320,12 @@ def write_places_page(
     views = [_named_view(name, path) for name, path in scored or parts]
     other_pages: dict[str, Path] = {}
     cautions: list[str] = []
-    for title, group in [*_same_visits("all visits", scored), *_same_visits("visits with known targets", parts)]:
+    by_visits = [*_same_visits("all visits", scored), *_same_visits("visits with known targets", parts)]
+    for number, (title, group) in enumerate(by_visits):
         page = target.with_name(f"{target.stem}-{slug(title)}{target.suffix or '.html'}")
         progress(f"writing the full report of {title}")
-        report = write_report(group, page, replace(options, charts_folder=None, view=None), split=True)
+        with portion(number / (len(by_visits) + 1), (number + 1) / (len(by_visits) + 1)):
+            report = write_report(group, page, replace(options, charts_folder=None, view=None), split=True)
         cautions += report.cautions
         other_pages[title] = page
     groups = [group for _, group in _same_visits("all visits", scored)]
