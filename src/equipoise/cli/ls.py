@@ -87,7 +87,8 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: name, title, kind of evidence and direction. -v also lists all aliases.
+List the metrics: name, title, kind of evidence (ranking, labels, sets, pairs or space) and direction.
+-v also lists all aliases.
 """
 
 CHECKS_HELP = """
