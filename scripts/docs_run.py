@@ -41,7 +41,7 @@ BLOCK = re.compile(r"^```(eq|python run)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"!\[([^\]]*)\]\((figures/[\w.-]+)\)")
 NOTE = re.compile(r"\s+# (exit|width) (\d+)$")
 WIDTH = "98"
-FOOTNOTE = "*The commands and code on this page were run in a copy of the sample files in `src/equipoise/io/samples`.*"
+FOOTNOTE = "*The commands and code on this page were run in a copy of the sample folder, `src/equipoise/io/samples`.*"
 """Where the files of the examples are: at the end of each page with examples."""
 
 

@@ -54,8 +54,8 @@ def test_the_shown_answer_equals_the_output_of_the_demo() -> None:
 
 def test_only_the_answer_of_the_demo_is_shown() -> None:
     demo = script("paste_demo")
-    assert demo.answer("Not decided\n\ntable\nDetails: report.html\n\nFindings\nmore") == (
-        "Not decided\n\ntable\nDetails: report.html"
+    assert demo.answer("Inconclusive\n\ntable\nDetails: report.html\n\nFindings\nmore") == (
+        "Inconclusive\n\ntable\nDetails: report.html"
     )
     assert len(demo.answer("line\n" * 100).splitlines()) == demo.MAX_LINES
 

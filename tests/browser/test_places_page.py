@@ -52,3 +52,11 @@ def test_the_page_has_no_violation_every_chart_and_fits(address, opened, violati
     assert page.evaluate("document.documentElement.scrollWidth") <= 480
     page.emulate_media(color_scheme="dark")
     assert violations(page, "color-contrast") == []
+
+
+def test_a_deselected_system_is_hidden(address, opened) -> None:
+    page = opened(address)
+    assert page.locator("section:visible").count() == 3
+    page.locator("#shown").get_by_label("noisy").uncheck()
+    assert page.locator("section:visible").count() == 2
+    assert page.get_by_role("cell", name="noisy", exact=True).count() == 0

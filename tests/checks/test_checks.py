@@ -325,7 +325,20 @@ def test_a_metric_is_at_its_ceiling_near_the_bound_or_when_nearly_all_units_are(
 ) -> None:
     findings = evaluate(Ranking.from_ranks(ranks, candidates=1000), metric).findings
     titles = [finding.title for finding in findings if finding.code == "EQ303"]
-    assert titles == [f"{metric} at its ceiling"] * full
+    assert titles == [f"{metric} near the best possible value"] * full
+
+
+def test_metrics_at_their_ceiling_are_named_in_one_sentence() -> None:
+    ranking = Ranking.from_ranks([1] * 99 + [4], candidates=1000)
+    (one,) = [finding for finding in evaluate(ranking, "HR@1").findings if finding.code == "EQ303"]
+    assert one.message == "HR@1 (0.990) is near its best possible value and cannot distinguish good systems"
+    (two,) = [finding for finding in evaluate(ranking, ["HR@1", "HR@3"]).findings if finding.code == "EQ303"]
+    assert two.message == (
+        "HR@1 (0.990) and HR@3 (0.990) are near their best possible values and cannot distinguish good systems"
+    )
+    mostly = Ranking.from_ranks([1] * 95 + [40] * 5, candidates=1000)
+    (share,) = [finding for finding in evaluate(mostly, "MR").findings if finding.code == "EQ303"]
+    assert "95 % of the queries at the minimum) is near" in share.message
 
 
 # ---- comparisons and points ------------------------------------------------------------------
@@ -395,6 +408,7 @@ def test_an_index_with_low_recall_is_reported_and_an_exact_one_is_not() -> None:
 def test_a_mean_rank_dominated_by_few_units_is_reported() -> None:
     skewed = Ranking.from_ranks([1] * 59 + [180], candidates=203)
     assert "EQ307" in codes(evaluate(skewed, "MR").findings)
+    only_finding("EQ307", evaluate(skewed, ["MR", "MR(over=units)"]).findings)  # equal with one target per query
     assert "EQ307" not in codes(evaluate(skewed, "MRR").findings), "a bounded metric has a largest possible value"
     assert "EQ307" not in codes(evaluate(Ranking.from_ranks([1, 2, 3] * 20, candidates=9), "MR").findings)
 

@@ -517,11 +517,11 @@ def test_a_new_account_is_placed_and_placements_are_evaluated(eq) -> None:
 @pytest.mark.parametrize(
     ("confidences", "answer"),
     [
-        ((0.22, 0.19, 0.02), "Not decided: 12 Fixed (0.22) or 11 Current (0.19)."),
-        ((0.3, 0.3, 0.3), "Not decided: 12 Fixed (0.30), 11 Current (0.30) or 2 Debts (0.30)."),
+        ((0.22, 0.19, 0.02), "Inconclusive: 12 Fixed (0.22) or 11 Current (0.19)."),
+        ((0.3, 0.3, 0.3), "Inconclusive: 12 Fixed (0.30), 11 Current (0.30) or 2 Debts (0.30)."),
         (
             (0.2, 0.19, 0.18, 0.17, 0.01),
-            "Not decided: 12 Fixed (0.20), 11 Current (0.19), 2 Debts (0.18) or 1 with less.",
+            "Inconclusive: 12 Fixed (0.20), 11 Current (0.19), 2 Debts (0.18) or 1 with less.",
         ),
         ((0.3, 0.12), "'Cash' most likely belongs under 12 Fixed (confidence 0.30)."),
         ((0.6, 0.4), "'Cash' most likely belongs under 12 Fixed (confidence 0.60)."),

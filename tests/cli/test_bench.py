@@ -99,7 +99,11 @@ def test_bad_input_has_a_code_and_exit_status_2(eq: Eq, data: Path, arguments: t
 def test_kinds_are_listed(eq: Eq) -> None:
     kinds = json.loads(eq("bench", "ls", "--json").stdout)
     assert {entry["kind"] for entry in kinds} >= {"retrieval", "similarity", "bitext"}
-    assert "reranking" in eq("bench", "ls").stdout
+    (few_shot,) = [entry for entry in kinds if entry["kind"] == "few-shot"]
+    assert few_shot["metrics"] == ["Acc"]
+    text = eq("bench", "ls").stdout
+    assert "reranking" in text
+    assert "few-shot  " in text
 
 
 def test_a_suite_is_one_page_with_a_report_per_data_set(eq: Eq, data: Path) -> None:

@@ -26,7 +26,7 @@ def test_the_report_has_verdict_table_chance_level_and_findings(eq, monkeypatch)
     result = eq(*COMPARE, "--primary", "HR@1")
     assert result.exit_code == 0
     assert result.stdout.startswith(
-        "Not decided: good has the highest HR@1 on 12 queries (0.92), but middle is not\n"
+        "Inconclusive: good has the highest HR@1 on 12 queries (0.92), but middle is not\n"
         "significantly worse.\n"
         "\n"
         "rank  system  HR@1  95 % interval  vs. best\n"
@@ -91,7 +91,7 @@ def test_json_contains_verdict_contrasts_and_findings(eq) -> None:
     data = json.loads(result.stdout, parse_constant=pytest.fail)
     assert data["order"] == ["good", "middle", "bad"]
     assert len(data["contrasts"]) == 3
-    assert data["verdict"].startswith("Not decided: good has the highest HR@1 on 12 queries")
+    assert data["verdict"].startswith("Inconclusive: good has the highest HR@1 on 12 queries")
     assert "EQ302" in [finding["code"] for finding in data["findings"]]
     assert data["cautions"] == []
 

@@ -22,7 +22,7 @@ def test_the_built_in_concept_set_is_valid(eq) -> None:
     result = eq("concepts", "check")
     assert result.exit_code == 0
     assert "240  expected similarity 0.00 to 1.00" in result.output
-    assert "can be used" in result.output
+    assert "is valid" in result.output
 
 
 def test_all_problems_are_listed_with_file_and_entry(eq, folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_concept_set_with_an_undefined_score_is_partly_usable(eq, folder: Path
     result = eq("concepts", "check", "custom")
     assert result.exit_code == 1
     assert "EQ135" in result.output
-    assert "can be used in part" in result.output
+    assert "is valid in part" in result.output
 
 
 def test_the_scores_without_data_are_listed_per_missing_file(eq, folder: Path) -> None:

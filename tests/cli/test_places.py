@@ -185,7 +185,7 @@ def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
     result = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv")
     assert result.exit_code == 0, result.stderr
     assert "EQ180" in result.stdout
-    assert "No leak was found" in result.stdout
+    assert "No leakage was found" in result.stdout
     leaking_rows = [f"{row},{row.split(',')[1]}" for row in rows]
     (folder / "leak.csv").write_text("\n".join(["user,target,time,stop", *leaking_rows]))
     with_leak = eq(
@@ -209,6 +209,22 @@ def test_truncated_predictions_are_scored_from_parquet(eq, folder: Path) -> None
     for name in ("Acc@1", "Acc@10", "nDCG@10", "F1 weighted"):
         assert truncated["percent"][name] == pytest.approx(complete["percent"][name])
     assert "not among the predicted places" in truncated["notes"][0]
+
+
+def test_the_number_of_places_is_known_or_stated_to_be_unknown(eq, folder: Path, assert_error) -> None:
+    logits, targets = np.load(folder / "logits.npy"), np.load(folder / "y.npy")
+    top = np.argsort(-logits, axis=1)[:, :5]
+    rows = [{"target": int(target), "predictions": row.tolist()} for target, row in zip(targets, top, strict=True)]
+    (folder / "top.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ("places", "score", "--predictions", "top.jsonl")
+    unknown = " ".join(eq(*command, "-v").stdout.split())
+    assert f"The number of places is unknown; the random baseline assumes {CLASSES}, one per class id" in unknown
+    assert "the number of places is unknown, so the random baseline assumes one place per class id" in unknown
+    known = " ".join(eq(*command, "--n-classes", "50", "-v").stdout.split())
+    assert "each visit has 50 candidate places" in known
+    assert "unknown, so" not in known
+    assert eq(*SCORE, "--n-classes", str(CLASSES)).exit_code == 0
+    assert_error(eq(*SCORE, "--n-classes", "50"), "E310", "--n-classes")
 
 
 @pytest.mark.parametrize("suffix", ["npz", "safetensors"])

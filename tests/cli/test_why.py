@@ -33,7 +33,7 @@ def test_the_difference_of_two_libraries_is_explained_by_conventions(eq) -> None
     assert rows == [["equal", "scores"], ["queries", "of", "the", "qrels", "that", "the", "run", "misses"]]
     assert "    mteb: equal scores are ordered by document id, descending" in lines
     assert [line for line in lines if line.startswith("note: ")] != []
-    assert "as called: ranx.evaluate(Qrels(qrels), Run(run), metric)" in " ".join(result.stdout.split())
+    assert "call: ranx.evaluate(Qrels(qrels), Run(run), metric)" in " ".join(result.stdout.split())
 
 
 def test_one_library_is_compared_with_equipoise(eq) -> None:
@@ -48,14 +48,14 @@ def test_one_library_is_compared_with_equipoise(eq) -> None:
 
 def test_the_example_has_one_line_per_document(eq) -> None:
     result = eq("why", "run.trec", "--qrels", "custom.qrels", "--like", "trec_eval", "-m", "MRR")
-    example = result.stdout.split("For example q1: 0.5000 as trec_eval, 0.7500 as equipoise\n")[1]
+    example = result.stdout.split("For example q1: 0.5000 in trec_eval, 0.7500 in equipoise\n")[1]
     rows = [line.split() for line in example.splitlines()[2:4]]
     assert rows == [["b", "0.5", "0", "1", "1-2"], ["a", "0.5", "1", "2", "1-2"]]
 
 
 def test_several_metrics_are_explained_one_after_another(eq) -> None:
     result = eq("why", "run.trec", "--qrels", "custom.qrels", "--like", "ranx", "-m", "MRR", "-m", "HR@1", "-q")
-    assert [line.split(":")[0] for line in result.stdout.splitlines() if " as ranx" in line] == ["MRR", "HR@1"]
+    assert [line.split(":")[0] for line in result.stdout.splitlines() if " in ranx" in line] == ["MRR", "HR@1"]
 
 
 def test_conventions_that_give_a_published_value_are_listed(eq) -> None:
@@ -88,7 +88,7 @@ def test_the_difference_to_a_published_value_is_explained_by_parts(eq) -> None:
         "ranx",
     ]
     result = eq(*arguments)
-    assert "From ranx to the first of these: 0.5000 as ranx, 0.4167 as equipoise" in result.stdout
+    assert "From ranx to the first of these: 0.5000 in ranx, 0.4167 in equipoise" in result.stdout
     explanation = result.stdout.split("From ranx to the first")[1]
     assert "Where it happens" in explanation
     assert "relevant at rank 1-2, averaged over all orders of equal scores -> 0.7500" in explanation
@@ -100,7 +100,7 @@ def test_the_difference_to_a_published_value_is_explained_by_parts(eq) -> None:
 def test_without_a_match_the_difference_to_the_nearest_is_explained(eq) -> None:
     result = eq("why", "run.trec", "--qrels", "custom.qrels", "--published", "0.9", "-m", "MRR", "--like", "ranx")
     assert result.exit_code == 1
-    assert "From ranx to the nearest: 0.5000 as ranx" in result.stdout
+    assert "From ranx to the nearest score: 0.5000 in ranx" in result.stdout
 
 
 def test_a_preset_that_gives_the_value_has_no_difference(eq) -> None:
@@ -155,7 +155,7 @@ def test_scoring_with_a_preset_lists_its_conventions(eq) -> None:
     result = eq("score", "run.trec", "--qrels", "custom.qrels", "--like", "trec_eval", "-m", "MRR")
     assert result.exit_code == 0, result.stderr
     assert "Scored as trec_eval as pytrec_eval-terrier 0.5.11 wraps it" in result.stdout
-    assert "as called: trec_eval -m MEASURE qrels run" in result.stdout
+    assert "call: trec_eval -m MEASURE qrels run" in result.stdout
     assert "- a query of the qrels that the run misses is left out of the mean" in result.stdout
     assert "Next: eq why run.trec --qrels custom.qrels --like trec_eval -m MRR" in result.stdout
     quiet = eq("score", "run.trec", "--qrels", "custom.qrels", "--like", "trec_eval", "-m", "MRR", "-q")

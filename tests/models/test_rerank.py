@@ -169,6 +169,8 @@ def test_fusion_specs_fit_retrievers_on_the_candidates():
         ("maxsim:minilm,pooling=mean", ParameterError, "no option 'pooling'"),
         ("maxsim:/nowhere/at/all", InputError, "does not exist"),
         ("fusion:bm25:", ParameterError, "two or more"),
+        ("fusion", ParameterError, "'fusion' names no rerankers"),
+        ("fusion:", ParameterError, "'fusion' names no rerankers"),
         ("fusion:bm25:+fusion:bm25:", ParameterError, "nested"),
     ],
 )

@@ -65,7 +65,7 @@ def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
     comparison = compare_models({"a": 0.62, "b": 0.6, "c": 0.1})
     answer = comparison_answer(comparison, AnswerOptions(QUESTIONS))
     first, second, third = comparison.order
-    assert answer.headline.startswith(f"Not decided: {first} has the highest accuracy on 200 questions")
+    assert answer.headline.startswith(f"Inconclusive: {first} has the highest accuracy on 200 questions")
     assert answer.headline.endswith(f"but {second} is not significantly worse.")
     statuses = next(column for column in answer.columns if column.head == "vs. best").cells
     assert dict(zip(comparison.order, statuses, strict=True)) == {first: "", second: "tied", third: "worse"}

@@ -68,7 +68,7 @@ def test_identical_systems_share_a_band_and_no_difference_is_claimed() -> None:
 def test_undefined_scores_have_no_leader() -> None:
     empty = Ranking.from_runs({"a": {"x": 0}, "b": {"x": 0}}, {"a": {"x": 1.0}, "b": {"x": 1.0}})
     text = printed(comparison_view(compare({"one": empty, "two": empty}, "MRR")).parts(), width=120)
-    assert text.startswith("Not decided: no system has a value of MRR")
+    assert text.startswith("Inconclusive: no system has a value of MRR")
     assert "n/a" in text
 
 

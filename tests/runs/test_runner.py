@@ -252,3 +252,14 @@ def test_keys_differ_by_type_and_value(other: Any) -> None:
 def test_keys_do_not_depend_on_the_order_of_a_mapping() -> None:
     assert resume_key({"a": 1, "b": 2}) == resume_key({"b": 2, "a": 1})
     assert resume_key(["a", "b"], ["c"]) != resume_key(["a"], ["b", "c"])
+
+
+def test_stored_outputs_count_as_progress() -> None:
+    def double(job: Job[int], context: JobContext[None]) -> JobOutput[int]:
+        context.progress(job.name)
+        return JobOutput(2 * job.inputs)
+
+    store, steps = MemoryStore(), []
+    run_jobs(double, [Job("one", 1, "1")], None, store=store)
+    run_jobs(double, [Job("one", 1, "1"), Job("two", 2, "2")], None, store=store, progress=steps.append)
+    assert steps == ["one", "two"]

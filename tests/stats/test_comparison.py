@@ -409,7 +409,7 @@ def test_comparisons_without_values_serialise_to_strict_json():
     assert report["leader"] is None
     assert report["contrasts"][0]["p"] is None
     assert report["contrasts"][0]["reason"] == "no unit is defined for both"
-    assert comparison.verdict() == "Not decided: no system has a value of m on these 4 units."
+    assert comparison.verdict() == "Inconclusive: no system has a value of m on these 4 units."
 
 
 def test_html_tables_escape_system_names():
@@ -470,7 +470,7 @@ def test_verdicts_use_the_given_name_of_units():
 def test_verdict_of_a_tie_states_the_units_needed():
     verdict = verdict_of(shifted_results([0.0, 0.05]))
     contrast = compare_results(shifted_results([0.0, 0.05]), config=FAST_CONFIG).contrast("b", "a")
-    assert verdict.startswith("Not decided: b has the highest m on 60 units (")
+    assert verdict.startswith("Inconclusive: b has the highest m on 60 units (")
     assert "but a is not significantly worse. " in verdict
     assert "would be needed to distinguish b from a with 80 % power (one test)" in verdict
     assert f"if the observed difference, {abs(contrast.difference):.3f}, is the true one." in verdict

@@ -102,7 +102,10 @@ def test_captions_name_the_test_of_each_metric() -> None:
     assert "300 permutations" in comparison_caption(comparison)
     t_comparison = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(test="t", n_resamples=100))
     assert [contrast.test for contrast in t_comparison.contrasts] == ["paired bootstrap", "t"]
-    assert comparison_caption(t_comparison).count("Paired bootstrap, two-sided") == 1
+    assert (
+        comparison_caption(t_comparison).count("Paired bootstrap, two-sided, seed 0; one pair on F1, so no correction.")
+        == 1
+    )
     assert "one pair on F1(average=macro), so no correction" in other_metrics_caption(
         t_comparison, ["F1(average=macro)"]
     )

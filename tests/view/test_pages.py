@@ -21,6 +21,11 @@ from stored_runs import rewrite
 COMPARED = "/report?run=deep/minilm&run=bm25"
 
 
+def replace_in(file: Path, old: str, new: str) -> None:
+    """Replace a text in a file."""
+    file.write_text(file.read_text().replace(old, new))
+
+
 def without_brand(page: str) -> str:
     """The page without the header above its title: a link back, or the name of the program."""
     return re.sub(r'<div class="viewer">.*?</div>|<p class="brand">.*?</p>', "", page, count=1, flags=re.DOTALL)
@@ -30,7 +35,8 @@ def test_the_list_has_every_run_the_newest_first(viewer) -> None:
     rows = viewer.get("/runs.json").json["runs"]
     assert [row["run"] for row in rows] == ["half", "other", "deep/minilm", "bm25", "old/bm25"]
     page = viewer.get().text
-    positions = [page.index(f'value="{row["run"]}"') for row in rows]
+    # In the list, runs on the same units are together.
+    positions = [page.index(f'value="{run}"') for run in ("half", "deep/minilm", "bm25", "old/bm25", "other")]
     assert positions == sorted(positions)
 
 
@@ -46,6 +52,43 @@ def test_a_row_shows_the_values_of_the_run(viewer) -> None:
     )
     assert (row["units"], row["status"], row["data"]) == (30, "complete", "truth.qrels")
     assert f">{estimate.value:.3f}</td>" in viewer.get().text
+
+
+def test_only_runs_that_can_be_compared_are_offered_together(tmp_path: Path, serve, store) -> None:
+    store(tmp_path / "a", day=9)
+    store(tmp_path / "b", day=8)
+    store(tmp_path / "other-units", units=[f"x{index}" for index in range(30)], day=7)
+    store(tmp_path / "fewer-units", units=20, day=6)
+    store(tmp_path / "other-metric", metrics=["nDCG@10"], day=5)
+    store(tmp_path / "other-data", day=4)
+    replace_in(tmp_path / "other-data" / "manifest.json", '"ab12"', '"cd34"')
+    served = serve(tmp_path)
+    links = re.findall(r'href="(/report[^"]*)">Compare all (\d)', served.get().text)
+    assert links == [("/report?run=a&amp;run=b", "2")]
+    assert served.get("/report?run=a&run=b").status == 200
+    assert "Show other" not in served.get("/report?run=a").text
+    headings = re.findall(r'<th scope="rowgroup"[^>]*>([^<]*)<', served.get().text)
+    assert "truth.qrels, 20 queries" in headings
+    assert "truth.qrels, 30 queries, nDCG@10" in headings
+
+
+def test_the_list_has_the_display_names_and_units_of_metrics(tmp_path: Path, serve, store) -> None:
+    store(tmp_path / "a")
+    file, display = tmp_path / "a" / "result.json", {"percent": {"HR@1": "Acc@1", "MRR": "MRR"}}
+    content = json.loads(file.read_text())
+    rewrite(file, json.dumps({**content, "settings": {**content["settings"], "display": display}}))
+    (row,) = serve(tmp_path).get("/runs.json").json["runs"]
+    assert row["metric"] == "MRR (%)"
+    assert row["value"] == pytest.approx(100 * load_run(tmp_path / "a").result["MRR"].value)
+
+
+def test_a_run_without_a_data_set_is_named_by_its_input_files(tmp_path: Path, serve, store) -> None:
+    store(tmp_path / "a")
+    file = tmp_path / "a" / "manifest.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps({**content, "datasets": {}, "inputs": {"vectors/corpus.npy": "ab", "q.npy": "cd"}}))
+    (row,) = serve(tmp_path).get("/runs.json").json["runs"]
+    assert row["data"] == "corpus.npy, q.npy"
 
 
 def test_a_partial_run_is_marked_with_its_reason(viewer) -> None:
@@ -99,7 +142,7 @@ def test_a_run_selected_twice_is_one_run(viewer) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "expected_text"),
     [
-        ("run=bm25&run=other", 409, "queries"),
+        ("run=bm25&run=other", 409, "the same queries"),
         ("run=missing", 404, "No run is called"),
         ("run=bm52", 404, "did you mean bm25"),
         ("", 422, "No run is selected"),

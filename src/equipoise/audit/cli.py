@@ -80,13 +80,13 @@ hit rates, mean values that are impossible with n queries, and more (eq ls check
 LaTeX or a folder of such files, or - for standard input. Rounding is taken into account: a value is impossible only
 if no unrounded number fits. Each finding shows its derivation.
 
-A column of shares without a percent sign is read as percent or as fractions, depending on all of its values; --percent
-and --fractions override this. A file that cannot be read is reported, and the others are audited.
+A column of shares without a percent sign is read as percentages or as fractions, depending on all of its values;
+--percent and --fractions override this. A file that cannot be read is reported, and the others are audited.
 
 Exit with status 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. Issues are impossible
 values, and possible values that are misleading: an interval around the best of several configurations (EQ413), a
-component that does not depend on the system (EQ414) or rewards the opposite of its name (EQ415), and vectors that all
-point in one direction (EQ418).
+component that does not depend on the system (EQ414) or rewards the opposite of what its name says (EQ415), and vectors
+that all point in one direction (EQ418).
 """
 
 
@@ -102,7 +102,7 @@ point in one direction (EQ418).
     help="AP is divided by the number of all relevant items, not only of those found.",
 )
 @click.option("--fractions", is_flag=True, help="Shares without a percent sign are fractions.")
-@click.option("--percent", is_flag=True, help="Shares without a percent sign are percent.")
+@click.option("--percent", is_flag=True, help="Shares without a percent sign are percentages.")
 @options.table_options()
 @options.output_options
 @pass_output

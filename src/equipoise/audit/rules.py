@@ -144,7 +144,7 @@ def mixed_units(table: AuditedTable) -> Iterator[Violation]:
             f"{join_names(table.percents)} must be percent, and {join_names(table.ambiguous_columns)} may be "
             f"{'fractions' if many else 'a fraction'} or percent below 1",
             (
-                f"a share is at most 1, so values above 1 are percent: {join_names(table.percents)}",
+                f"a score is at most 1, so values above 1 are percent: {join_names(table.percents)}",
                 f"all values of {join_names(table.ambiguous_columns)} are below 1 and have no percent sign",
                 "each row was checked with every combination of both; a value is impossible only if none allows it",
             ),

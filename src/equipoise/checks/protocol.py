@@ -195,7 +195,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
         f"{first.a}, {first.b}",
         f"about {about(first.needed.value)} {comparison.words.plural} would be needed to distinguish them "
         f"with {format_percent(POWER)} power ({comparison.adjustment}) on "
-        f"{metric_in_sentence(comparison.primary)}, and there are {first.n:,}{more}",
+        f"{metric_in_sentence(comparison.primary)}, but there are only {first.n:,}{more}",
         tuple(_evidence(comparison, contrast) for contrast in undecided),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isfinite, isnan
+from math import inf, isclose, isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from equipoise.config import Ties
 from equipoise.evidence.ranking import Ranking
 from equipoise.stats.bootstrap_mean import ResamplingUnits, mean_skewness
 from equipoise.stats.formatting import format_interval, format_percent, format_value, n_decimals
-from equipoise.stats.verdict import UNKNOWN_CANDIDATES, Vocabulary, plural, unit_noun
+from equipoise.stats.verdict import UNKNOWN_CANDIDATES, Vocabulary, name_list, plural, unit_noun
 from equipoise.types import Direction, Finding, Floats
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
 
 def ceiling(scored: ScoredResult) -> Iterator[Observation]:
     """EQ303: the mean or nearly every unit is at the best possible value."""
-    names, saturated = [], []
+    names, shown, saturated = [], [], []
     for estimate in _informative_estimates(scored):
         name, metric = estimate.metric, scored.metrics.get(estimate.metric)
         if metric is None or isnan(estimate.value):
@@ -208,15 +208,19 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
         share = _share_at_best(metric, scored.result.per_unit.get(name))
         if _near_best(metric, estimate.value) or share > CEILING_SHARE:
             value = format_value(estimate.value, n_decimals(estimate.interval))
+            at_best = _at_best(metric, share, unit_noun([scored.result]))
             names.append(name)
-            saturated.append(f"{name} {value}{_at_best(metric, share, unit_noun([scored.result]))}")
+            # The share of hits is the score itself.
+            is_stated = _near_best(metric, estimate.value) or isclose(share, estimate.value)
+            shown.append(f"{name} ({value}{'' if is_stated else at_best})")
+            saturated.append(f"{name} {value}{at_best}")
     if saturated:
+        are_near = "is near its best possible value" if len(names) == 1 else "are near their best possible values"
         yield Observation(
             scored.result.system,
-            f"{pluralize(len(saturated), 'metric')} near the best possible value cannot distinguish good systems: "
-            f"{'; '.join(saturated[:3])}{f' and {len(saturated) - 3} more' if len(saturated) > 3 else ''}",
+            f"{name_list(shown)} {are_near} and cannot distinguish good systems",
             tuple(saturated),
-            title=f"{join_names(names)} at {'its' if len(names) == 1 else 'their'} ceiling",
+            title=f"{join_names(names)} near the best possible value",
         )
 
 
@@ -302,18 +306,22 @@ def _share_at_best(metric: Metric[Any], values: Floats | None) -> float:
 def long_tails(scored: ScoredResult) -> Iterator[Observation]:
     """EQ307: the mean of a metric without an upper bound depends on few units or few large values."""
     result = scored.result
+    reported: list[float] = []
     for name, metric in scored.metrics.items():
         estimate = result.estimates.get(name)
         if estimate is None or not estimate.interval.known or name not in result.per_unit:
             continue
         if all(isfinite(bound) for bound in metric.bounds):
             continue
+        if any(isclose(estimate.value, value) for value in reported):
+            continue  # such as MR and MR(over=units) if every unit has one target
         resampling = ResamplingUnits.of(result.per_unit[name], result.weights.get(name), result.clusters)
         skewness = float(mean_skewness(resampling)[0])
         units = int(resampling.counts[0])
         if skewness > (SKEWED_FEW if units < FEW_UNITS else SKEWED):
             noun = "value" if result.clusters is None else Vocabulary.nouns([result]).cluster
             note = f" of {units} {noun if units == 1 else plural(noun)}" if units < FEW_UNITS else ""
+            reported.append(estimate.value)
             yield Observation(
                 scored.result.system,
                 f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "

@@ -180,7 +180,7 @@ HELP = """
 
 Explain a metric, with its formula and a worked example; the code of a finding (EQ301) or of
 an error (E204); a paired test, a correction or an interval method; a word in the output (tied, chance);
-or an option of any command. Without NAME, the kinds of names are listed.
+or an option of any command. Without NAME, list what can be explained.
 """
 
 OVERVIEW = InfoPage(
@@ -540,7 +540,7 @@ def _interval_pages(name: str) -> list[InfoPage]:
 
 
 TERMS = {
-    "chance": "The expected score of a random baseline on the same data. It is rarely 0.",
+    "chance": "The expected score of a random baseline on the same data. It is often well above 0.",
     "tied": (
         "The difference from the best system is not significant in the paired test, adjusted for the number of pairs. "
         "The scores need not be equal."

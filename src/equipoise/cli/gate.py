@@ -22,8 +22,8 @@ HELP = """
   eq gate results/minilm --require 'nDCG@10>=0.60' --require 'MR<=5'
   eq gate results/minilm --no-worse-than main/minilm --margin 0.01
 
-Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory, as written by -o of
-eq score, eq fair compare or eq bench run.
+Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory, such
+as one written by eq score -o, or one in the output folder of eq fair compare or eq bench run.
 
 --require compares the point estimate. With --confident the less favourable bound of its interval must meet the
 requirement.
@@ -38,7 +38,7 @@ valid if a few differences are very large. A metric that is not a mean over quer
 bootstrap interval of its difference, without adjustment.
 
 The gate also fails if the comparison is not valid: missing queries, runs that were scored in
-different ways, runs that are incomplete or tuned on the queries they report (EQ201), undefined
+different ways, runs that are incomplete or tuned on the queries they are scored on (EQ201), undefined
 scores, and too few queries for any p value to be significant.
 """
 

@@ -87,7 +87,8 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: name, title, kind of evidence and direction. -v also lists all aliases.
+List the metrics: name, title, kind of evidence (ranking, labels, sets, pairs or space) and direction.
+-v also lists all aliases.
 """
 
 CHECKS_HELP = """
@@ -104,7 +105,7 @@ TESTS_HELP = """
   eq ls tests
   eq ls tests --json
 
-List the paired tests of eq compare --test, and the corrections of --correction.
+List the paired tests that --test accepts, and the corrections that --correction accepts.
 """
 
 

@@ -149,7 +149,7 @@ HELP = """Which embedding should I use for my data, and how sure can I be?
 
 EPILOG = """\b
 Exit codes: 0 success, 1 a gate or check failed, 2 usage error or bad input,
-3 finished partly (some models or items failed, or the disk was full or a
+3 partially completed (some models or items failed, or the disk was full or a
 connection was lost; repeat the command to resume), 4 an extra, credential or
 device is missing, 70 a bug in equipoise, 130 interrupted.
 """

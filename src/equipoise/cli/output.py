@@ -177,11 +177,16 @@ class Output:
                 self.error(fields, with_label(join_names(names), rendered))
 
     @contextmanager
-    def progress(self, total: int) -> Iterator[Step]:
-        """A progress bar of ``total`` steps with the remaining time; yields a function that starts the next step."""
-        with self._bar("", total) as update:
+    def progress(self, total: int, weights: Mapping[str, float] | None = None) -> Iterator[Step]:
+        """A progress bar of ``total`` steps with the remaining time; yields a function that starts the next step.
+
+        Within a step the bar moves with the shares that the running code reports (``equipoise.progress``).
+        ``weights`` are the expected relative times of the steps by their texts, if they differ. If the number of
+        steps is unknown (0), the reported shares are those of the whole command.
+        """
+        with self._bar("starting", total or None, weights=weights) as update:
             done = iter(range(total + 1))
-            yield lambda text: update(next(done, total), text, total)
+            yield lambda text: update(next(done, total), text, total or None)
 
     @contextmanager
     def count(self, description: str, total: int = 0) -> Iterator[Count]:
@@ -189,34 +194,32 @@ class Output:
 
         If the total is known only later, it is given with the number of finished items.
         """
-        with self._bar(description, total) as update:
-            yield lambda done, total=total: update(done, description, total)
+        with self._bar(description, total or None, follows_shares=False) as update:
+            yield lambda done, total=total: update(done, description, total or None)
 
     @contextmanager
     def working(self, description: str) -> Iterator[None]:
-        """Show what a step of unknown length does, and for how long it has been running."""
+        """Show what a step does and for how long it has been running; its share, if the running code reports it."""
         with self._bar(description, None):
             yield
 
     @contextmanager
-    def _bar(self, description: str, total: int | None) -> Iterator[Callable[[int, str, int], None]]:
+    def _bar(
+        self,
+        description: str,
+        total: int | None,
+        *,
+        follows_shares: bool = True,
+        weights: Mapping[str, float] | None = None,
+    ) -> Iterator[Callable[[int, str, int | None], None]]:
         """Nothing is shown with ``--quiet`` or without a terminal."""
         if self.quiet or not sys.stderr.isatty():
             yield lambda done, text, total: None
             return
-        from rich import progress as bars
+        from equipoise.cli.progress_bar import ProgressBar
 
-        from equipoise.report.terminal import console
-
-        columns: list[bars.ProgressColumn] = [bars.SpinnerColumn(), bars.TextColumn("{task.description}")]
-        if total is not None:
-            columns += [bars.BarColumn(), bars.MofNCompleteColumn()]
-        columns.append(bars.TimeElapsedColumn())
-        if total is not None:
-            columns += [bars.TextColumn("remaining"), bars.TimeRemainingColumn()]
-        with bars.Progress(*columns, console=console(sys.stderr), transient=True) as bar:
-            task = bar.add_task(description, total=total or None)
-            yield lambda done, text, total: bar.update(task, description=text, completed=done, total=total or None)
+        with ProgressBar(description, total, follows_shares=follows_shares, weights=weights) as bar:
+            yield bar.update
 
 
 TABLE_FORMATS = ("md", "latex", "csv", "json")

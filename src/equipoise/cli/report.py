@@ -75,7 +75,7 @@ def report(
     from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views
-    from equipoise.report.publish import STEPS, ReportOptions, StoredExperiment, chart_note, write_report
+    from equipoise.report.publish import ReportOptions, StoredExperiment, chart_note, write_report
 
     only_for_runs = {"--primary": primary, "--charts": charts, "--title": title}
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
@@ -91,7 +91,7 @@ def report(
             primary, config, options.stats_of_runs, charts=not plain, charts_folder=charts, title=title
         )
         return _report_places(out, named, output, chosen)
-    with out.progress(STEPS) as step:
+    with out.progress(0) as step:
         experiment = StoredExperiment.of(runs[0], named) if len(runs) == 1 else StoredExperiment(named)
         chosen = ReportOptions(
             primary,

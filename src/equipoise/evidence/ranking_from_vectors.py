@@ -35,6 +35,7 @@ from equipoise.geometry.sharded_search import (
 from equipoise.geometry.shards import Shard, Shards
 from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.io.arrays import segment_offsets
+from equipoise.progress import report_share
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
@@ -140,6 +141,7 @@ class RelevantRows:
             row = np.repeat(np.arange(len(n_relevant)), n_relevant)
             limit = scores[row, self.rows[items]]
             above[items], tied[items] = count_above_and_tied(scores, limit, n_relevant)
+            report_share(part.stop, len(self.counts))
             for item in np.flatnonzero(tied[items] > 0):
                 names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
                 before[items.start + item] = int((names > str(self.rows[items][item])).sum())

@@ -21,6 +21,7 @@ from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputE
 from equipoise.io.atomic import write_text
 from equipoise.io.pdf_layout import join_pages, restore_spaces, without_running_heads
 from equipoise.io.text import STDIN, PathLike, check_archive, display_path, read_bytes, read_error, read_text
+from equipoise.progress import portion, report_share
 from equipoise.types import install_command, require_extra
 
 # The characters of an HTML page, by the encoding that it declares.
@@ -251,7 +252,10 @@ def pdf_to_text(path: PathLike) -> str:
             reader = engine.PdfReader(io.BytesIO(data))
             if reader.is_encrypted and not reader.decrypt(""):
                 raise _encrypted_error(name)
-            pages = [_page_text(page) for page in reader.pages]
+            pages = []
+            for page in reader.pages:
+                pages.append(_page_text(page))
+                report_share(len(pages), len(reader.pages))
         except EquipoiseError:
             raise
         except engine.errors.DependencyError as error:  # as late as at the first page, for some ciphers
@@ -521,10 +525,12 @@ def read_documents(*paths: PathLike, cache: Path | None = None) -> list[TextDocu
                 hint="name it once, or only its folder",
             )
     names = [name for _, name in files]
-    return [
-        TextDocument(name if names.count(name) == 1 else path.as_posix(), read_document(path, cache=cache))
-        for path, name in files
-    ]
+    documents = []
+    for number, (path, name) in enumerate(files):
+        with portion(number / len(files), (number + 1) / len(files)):
+            text = read_document(path, cache=cache)
+        documents.append(TextDocument(name if names.count(name) == 1 else path.as_posix(), text))
+    return documents
 
 
 def _plain_text(path: PathLike) -> str:
@@ -572,7 +578,7 @@ def _files(path: PathLike) -> Iterator[tuple[Path, str]]:
     files = _below(location)
     if not files:
         raise InputError(
-            f"the folder {display_path(path)} holds no document",
+            f"the folder {display_path(path)} contains no documents",
             hint=f"documents end in {', '.join(SUFFIXES)}",
         )
     for file in files:

@@ -100,7 +100,7 @@ class HitRate(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class NDCG(RankingMetric):
-    """The sum of gain / log2(rank + 1) within k, divided by that sum for the ideal order of all relevant items.
+    """The sum of gain / log2(rank + 1) within k, divided by that sum for the ideal ranking of all relevant items.
 
     >>> ranking = Ranking.from_ranks([1, 3, 7, 15], candidates=20)
     >>> round(NDCG(10).measure(ranking).value, 3)
@@ -383,7 +383,7 @@ def average_precision(ranking: Ranking, k: int | None = None, *, capped: bool = 
 
 
 def ndcg(ranking: Ranking, k: int | None = None, *, exponential: bool = False) -> Floats:
-    """Gain over log2(rank + 1), summed within ``k``, over the same sum of the ideal order."""
+    """Gain over log2(rank + 1), summed within ``k``, over the same sum of the ideal ranking."""
     check_not_filtered(ranking)
     gain = _gain(ranking.gain, exponential)
     if k is not None:  # a cutoff beyond the longest list and the largest number of relevant items changes nothing

@@ -16,6 +16,7 @@ from equipoise.models.encoder import EncodedBatch, Encoder, Vectors
 from equipoise.models.tokenizers import check_text
 from equipoise.models.vector_cache_storage import TOKEN_COUNTS
 from equipoise.models.worker_pool import ExecutorMap, encode_remote
+from equipoise.progress import redirect_shares, report_share
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder
@@ -200,6 +201,8 @@ Progress = Callable[[int, int], None]
 """Called with the number of distinct texts that are done and their total."""
 
 _LOOKUP_BATCH = 16_384
+_CHARACTERS_PER_TOKEN = 4
+"""Roughly; a longer text is truncated, and takes no more time."""
 _PENDING_WRITES = 2
 """Blocks that may wait to be cached; they are what a killed process loses in addition to the block it computes."""
 
@@ -293,7 +296,7 @@ class EncodePass:
     ) -> None:
         at = 0
         try:
-            for number, encoded in self._encoded(inputs):
+            for number, encoded in self._encoded_with_progress(texts, groups, inputs):
                 batch = [texts[index] for index in groups[number]]
                 positions = missing[groups[number]]
                 self._check(encoded.vectors, batch)
@@ -314,6 +317,29 @@ class EncodePass:
             part = slice(start, start + _LOOKUP_BATCH)
             self._out[self._once.again[part]] = self._out[self._once.same_as[part]]
         return self._out
+
+    def _encoded_with_progress(
+        self, texts: list[str], groups: list[list[int]], inputs: Iterable[list[str]]
+    ) -> Iterator[tuple[int, EncodedBatch]]:
+        """The blocks, with reports of the share of the characters that are encoded, also within a block."""
+        window = self._model.encoder.card.max_tokens
+        longest = MAX_BATCH_CHARACTERS if window is None else _CHARACTERS_PER_TOKEN * window
+        sizes = [sum(min(len(texts[index]), longest) for index in group) for group in groups]
+        done, total, n_done = 0, sum(sizes), 0
+
+        def within_block(share: float) -> None:
+            report_share(done + share * sizes[n_done], total)
+            self._progress(self._done + int(share * len(groups[n_done])), len(self._once.texts))
+
+        blocks = iter(self._encoded(inputs))
+        while True:
+            with redirect_shares(within_block):
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+            done, n_done = done + sizes[block[0]], n_done + 1
+            report_share(done, total)
 
     def _encoded(self, inputs: Iterable[list[str]]) -> Iterator[tuple[int, EncodedBatch]]:
         """Each block's number and vectors; from other processes, in the order in which they finish."""

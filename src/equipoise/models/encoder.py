@@ -84,6 +84,11 @@ class Encoder(ABC):
         """The length of each text in tokens of the model before truncation; None if unknown."""
         return None
 
+    @property
+    def price(self) -> float | None:
+        """US dollars per million tokens: 0 for a local model, None for a service without a known price."""
+        return 0.0
+
     def covers(self, texts: Sequence[str]) -> bool:
         """Whether every text can be encoded; a file of vectors may lack some."""
         return True

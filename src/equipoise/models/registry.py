@@ -22,6 +22,7 @@ from equipoise.errors import (
     did_you_mean,
 )
 from equipoise.io.text import PathLike, display_path
+from equipoise.progress import activity
 from equipoise.redaction import note_options
 
 if TYPE_CHECKING:
@@ -401,12 +402,12 @@ def parse_fusion(text: str) -> tuple[str, dict[str, str], list[str]]:
     return match[1].casefold(), options, parts
 
 
-def split_parts(text: str) -> list[str]:
-    """The parts between plus signs; a plus sign in double quotes is part of a name."""
+def split_parts(text: str, example: str = "a+b") -> list[str]:
+    """The parts between plus signs; a plus sign in double quotes is part of a name. ``example`` is for the hint."""
     parts = [part.strip() for part in _PARTS.findall(text)]
     if len(parts) < 2 or not all(parts) or len(re.sub(_PARTS, "", text)) != len(parts) - 1:
         raise ParameterError(
-            f"{text!r} is not a list of two or more systems", hint="put one plus sign between systems: a+b"
+            f"{text!r} is not a list of two or more systems", hint=f"put one plus sign between systems: {example}"
         )
     return parts
 
@@ -524,6 +525,21 @@ def load_encoder(spec: ModelSpec) -> Encoder:
     kind = MODEL_KINDS[spec.kind]
     if not kind.module:
         raise no_vectors_error(spec.text or str(spec))
+    with activity(f"loading {_label(spec)}"):
+        return _load(spec, kind)
+
+
+def _label(spec: ModelSpec) -> str:
+    """The alias of a model, or its kind and name.
+
+    >>> _label(ModelSpec("onnx", "minilm", {"threads": "2"})), _label(ModelSpec("vectors", "a.npz"))
+    ('minilm', 'vectors:a.npz')
+    """
+    aliases = {model: alias for alias, model in ALIASES.items()}
+    return aliases.get((spec.kind, spec.name)) or str(ModelSpec(spec.kind, spec.name))
+
+
+def _load(spec: ModelSpec, kind: ModelKind) -> Encoder:
     module = import_module(f"equipoise.models.backends.{kind.module}")
     module_options = getattr(module, "OPTIONS", None)
     if module_options is not None:

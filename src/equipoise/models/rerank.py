@@ -22,6 +22,7 @@ from equipoise.models.fusion import RRF_K, reciprocal_ranks
 from equipoise.models.registry import BY_ALIAS, ModelSpec, check_nameless, number_option, parse_spec, split_parts
 from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint, retriever
 from equipoise.models.vector_cache import MEASUREMENT_SECONDS
+from equipoise.progress import portion
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import PointArray
@@ -238,7 +239,9 @@ class FittedRerankedRetriever(FittedRetriever):
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """Reranked documents score above 0 by their new order, all others 0 or less by their old one."""
         for part, scores in self._base.row_blocks(queries, rows):
-            yield part, reranked_scores(scores, queries=queries[part], depth=self._depth, **self._options)
+            with portion(part.start / len(queries), part.stop / len(queries)):
+                reranked = reranked_scores(scores, queries=queries[part], depth=self._depth, **self._options)
+            yield part, reranked
 
 
 def _require(hits: Neighbors, queries: Sequence[str], documents: Sequence[str], depth: int | None) -> None:
@@ -303,7 +306,11 @@ class FusionReranker(Reranker):
     def from_spec(cls, spec: ModelSpec) -> FusionReranker:
         """From ``fusion:maxsim:+bm25:``: each part is a reranker, or any retriever."""
         check_nameless(ModelSpec(spec.kind, "", spec.options), ("k",))
-        return cls([_part(part) for part in split_parts(spec.name)], k=number_option(spec, "k", RRF_K))
+        if not spec.name:
+            raise ParameterError(
+                "'fusion' names no rerankers", hint="write fusion:a+b, such as fusion:maxsim:minilm+bm25:"
+            )
+        return cls([_part(part) for part in split_parts(spec.name, "fusion:a+b")], k=number_option(spec, "k", RRF_K))
 
     @property
     def parts(self) -> tuple[Reranker, ...]:

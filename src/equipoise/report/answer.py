@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names, pluralize
 from equipoise.errors import EquipoiseError
 from equipoise.report.terminal import MARKS, STYLES, Paragraph, Part, ReportColumn, TerminalTable, sort_by_severity
-from equipoise.stats.formatting import ScoreFormat, format_percent, format_ranks, format_value, shared_decimals
+from equipoise.stats.formatting import (
+    ScoreFormat,
+    estimate_decimals,
+    format_percent,
+    format_ranks,
+    format_value,
+    with_unit,
+)
 from equipoise.stats.verdict import (
     PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
@@ -173,9 +180,9 @@ def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[Repor
     columns = []
     for index, metric in enumerate(metrics):
         estimates = [comparison.estimates[name][metric] for name in comparison.order]
-        decimals = shared_decimals([estimate.interval for estimate in estimates])
+        decimals = estimate_decimals(estimates)
         cells = [format_value(estimate.value, decimals) for estimate in estimates]
-        columns.append(ReportColumn(metric, cells, right=True, rank=METRIC_RANK + index))
+        columns.append(ReportColumn(with_unit(metric, estimates[0].unit), cells, right=True, rank=METRIC_RANK + index))
     return columns
 
 
@@ -236,7 +243,7 @@ def _unknown_intervals(estimates: Sequence[Estimate]) -> list[str]:
     """Why intervals in the table are n/a."""
     reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates)
     reasons.pop("", None)
-    return [f"Intervals are n/a: {'; '.join(reasons)}."] if reasons else []
+    return [f"Intervals shown as n/a: {'; '.join(reasons)}."] if reasons else []
 
 
 def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreFormat, baseline: str) -> str:

@@ -37,7 +37,7 @@ from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
-from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary
+from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, plural
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ ENTRY_NAMES = {
     "seconds_with_cache": "total seconds, cached texts not counted",
     "tied_questions": "questions with tied scores",
     "window": "input window",
-    "matcher": "rule that matches answers",
-    "tokenizer": "tokenizer that counts tokens",
+    "matcher": "answer matching",
+    "tokenizer": "token counting",
     "budget": "token budget per question, on average",
     "retrieved_tokens": "retrieved tokens per question",
     "chunk_size": "chunk size in tokens",
@@ -185,10 +185,19 @@ class RunSet:
 
 def percent_names(run: StoredRun) -> dict[str, str]:
     """The metrics that the settings of a result ask to print in percent, with their names: ``Acc@1 (%)``."""
+    return _percent_names(run.result)
+
+
+def _percent_names(result: Result) -> dict[str, str]:
     return {
-        metric: f"{name}{PERCENT_UNIT}"
-        for metric, name in run.result.settings.get(DISPLAY, {}).get("percent", {}).items()
+        metric: f"{name}{PERCENT_UNIT}" for metric, name in result.settings.get(DISPLAY, {}).get("percent", {}).items()
     }
+
+
+def result_in_percent(result: Result) -> Result:
+    """The result with the estimates that its settings ask to print in percent; values per unit are unchanged."""
+    names = _percent_names(result)
+    return replace(result, estimates=_estimates_in_percent(result.estimates, names)) if names else result
 
 
 def run_in_percent(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
@@ -350,7 +359,7 @@ def protocol_section(subject: RunSet) -> ProtocolSection:
     """Notes on the method, and the recorded settings of every run."""
     manifests = [run.manifest for run in subject.runs]
     groups = (
-        _group("Parameters of the systems", [manifest.parameters for manifest in manifests]),
+        _group(f"Parameters of the {plural(subject.words.system)}", [manifest.parameters for manifest in manifests]),
         _group("Settings of the evaluation", list(map(_evaluation_settings, manifests))),
         _group("Data (SHA-256)", [manifest.datasets for manifest in manifests]),
         _group("Other costs", list(map(_other_costs, manifests)), run_specific=True),
@@ -379,7 +388,9 @@ def _other_costs(manifest: Manifest) -> dict[str, str]:
 
 def _notes(subject: RunSet) -> tuple[str, ...]:
     scores = score_caption([run.result for run in subject.runs])
-    return (scores,) if subject.comparison is None else (comparison_caption(subject.comparison), scores)
+    if subject.comparison is None:
+        return (scores,)
+    return comparison_caption(subject.comparison, subject.words.system.capitalize()), scores
 
 
 def _run(manifest: Manifest, units: str) -> dict[str, Any]:
@@ -469,9 +480,10 @@ def build_view(
         shown = replace(shown, answer=Answer(verdict(subject), (), failures=shown.answer.failures))
     heading = heading or title(subject)
     subject = subject.in_percent()
-    codes = {finding.code for finding in subject.findings}
-    others = (finding for finding in shown.answer.findings if finding.code not in codes)
-    findings = tuple(dict.fromkeys((*subject.findings, *others)))
+    # The experiment knows more than its runs: which models a finding affects, or that a tree cannot be enlarged.
+    stored = {(finding.code, finding.subject) for finding in shown.answer.findings}
+    others = (finding for finding in subject.findings if (finding.code, finding.subject) not in stored)
+    findings = tuple(dict.fromkeys((*shown.answer.findings, *others)))
     return RunsView(
         answer=replace(shown.answer, findings=findings),
         sections=shown.sections,
@@ -494,6 +506,7 @@ def build_view(
         notes=notes,
         unit=words.unit,
         units=words.plural,
+        system=words.system,
     )
 
 

@@ -18,6 +18,8 @@ from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
     PERCENT_UNIT,
+    column_decimals,
+    estimate_decimals,
     format_count,
     format_difference,
     format_interval,
@@ -30,6 +32,7 @@ from equipoise.stats.formatting import (
     metric_in_sentence,
     percent_sign,
     shared_decimals,
+    with_unit,
 )
 from equipoise.stats.verdict import plural, units_to_show_best_note
 from equipoise.types import Direction
@@ -65,7 +68,7 @@ def primary_columns(comparison: Comparison) -> list[ReportColumn]:
     """One row per system, best first."""
     primary, order = comparison.primary, comparison.order
     estimates = [comparison.estimates[name][primary] for name in order]
-    decimals = shared_decimals(estimate.interval for estimate in estimates)
+    decimals = estimate_decimals(estimates)
     contrasts = [_to_best(comparison, name, primary) for name in order]
     intervals = [contrast.interval for contrast in contrasts if contrast is not None]
     fine = max(decimals, shared_decimals(intervals))
@@ -107,12 +110,12 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
     marked_name = dict(zip(comparison.order, marked_names(comparison), strict=True))
     for metric in metrics:
         estimates = {name: comparison.estimates[name][metric] for name in comparison.order}
-        decimals = shared_decimals(estimate.interval for estimate in estimates.values())
+        decimals = estimate_decimals(list(estimates.values()))
         for number, (name, estimate) in enumerate(estimates.items()):
             contrast = _to_best(comparison, name, metric)
             rows.append(
                 (
-                    metric if number == 0 else "",
+                    with_unit(metric, estimate.unit) if number == 0 else "",
                     marked_name[name],
                     format_value(estimate.value, decimals),
                     format_interval(estimate.interval, decimals),
@@ -136,7 +139,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
 def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
     """Every pair on every metric, with the detectable difference at this number of units."""
     pairs = comparison.contrasts
-    decimals = [shared_decimals([contrast.interval]) for contrast in pairs]
+    decimals = [column_decimals([contrast.difference], [contrast.interval]) for contrast in pairs]
     shown = list(zip(pairs, decimals, strict=True))
     return [
         ReportColumn("metric", [contrast.metric for contrast in pairs]),
@@ -164,7 +167,7 @@ def comparison_caption(comparison: Comparison, system: str = "System") -> str:
     )
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided{permutations}, seed {question.seed}"
     return (
-        f"{system}s that share a tie-band letter do not differ significantly at the "
+        f"{plural(system)} that share a tie-band letter do not differ significantly at the "
         f"{format_percent(comparison.alpha)} level. {test}; {comparison.family.replace(PERCENT_UNIT, '')}."
         f"{interval_note(comparison)}"
         f"{_missing_values_note(comparison, [comparison.primary])}"
@@ -173,7 +176,9 @@ def comparison_caption(comparison: Comparison, system: str = "System") -> str:
 
 def other_metrics_caption(comparison: Comparison, metrics: list[str]) -> str:
     """The reference of the differences on the other metrics, and the correction of p."""
-    reference = f"Differences are from {comparison.leader}, the best system on {comparison.primary}. "
+    reference = (
+        f"Differences are from {comparison.leader}, the best {comparison.words.system} on {comparison.primary}. "
+    )
     return f"{reference if comparison.leader else ''}{family_note(comparison, metrics)}"
 
 
@@ -197,8 +202,9 @@ def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
     words = comparison.words
     counts = [f"{metric} ({words.units(n)})" for metric, n in gaps.items()]
     return (
-        f" Differences are over the {plural(words.unit)} where both systems have a value. These are fewer than those "
-        f"of the estimates, so a difference may not equal the difference of the estimates: {', '.join(counts)}."
+        f" Differences are over the {plural(words.unit)} where both {plural(words.system)} have a value. These are "
+        "fewer than those of the estimates, so a difference may not equal the difference of the estimates: "
+        f"{', '.join(counts)}."
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
+from equipoise.progress import portion, report_share
 from equipoise.report.charts.chart import slug
 from equipoise.report.export import FORMATS
 from equipoise.report.view_model import Download
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
 
 STEPS = 4
+"""The steps of writing a page."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ def write_report(
     for index, (name, group) in enumerate(groups.items()):
         related = tuple((other, pages[other].name) for other in groups if other != name)
         first = options if index == 0 else replace(options, charts_folder=None, view=None)
-        reports.append(_write_page(group, pages[name], first, related, progress))
+        with portion(index / len(groups), (index + 1) / len(groups)):
+            reports.append(_write_page(group, pages[name], first, related, progress))
     return reports[0]
 
 
@@ -143,13 +146,16 @@ def _write_page(
     read = read_runs(runs, options.primary)
     config = options.config_of(options.config, [run.result for run in read])
     stored = tuple(replace(run, result=at_confidence_level(run.result, config)) for run in read)
+    report_share(1, STEPS)
     progress("comparing")
     comparison = compare_runs(stored, primary=options.primary, config=config)
+    report_share(2, STEPS)
     progress("building the report")
     # The answer of the experiment is about its own primary metric and statistics.
     is_same = not options.primary and options.config == options.view_config
     view = build_view(stored, comparison, experiment=options.view, heading=options.title, stored_answer=is_same)
     view = replace(view, related=related, folder_notes=options.folder_notes)
+    report_share(3, STEPS)
     progress("writing it")
     text = render_html(view, charts=options.charts)
     if options.charts_folder is not None:

@@ -25,6 +25,8 @@ from equipoise.report.tables import caption as score_caption
 from equipoise.stats.formatting import (
     PERCENT_UNIT,
     about,
+    column_decimals,
+    estimate_decimals,
     format_count,
     format_difference,
     format_interval,
@@ -40,6 +42,7 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.power import POWER
 from equipoise.stats.slices import MIN_UNITS
+from equipoise.stats.verdict import plural
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
@@ -126,8 +129,9 @@ def _usable(slices: UnitSlices) -> UnitSlices:
 
 def _caption(subject: RunSet, estimate: Estimate) -> str:
     better = "higher" if subject.better == Direction.UP else "lower"
+    systems = f" of every {subject.words.system}" if len(subject.runs) > 1 else ""
     return (
-        f"The {metric_in_percent(subject.primary)}{' of every system' if len(subject.runs) > 1 else ''} by slice, "
+        f"The {metric_in_percent(subject.primary)}{systems} by slice, "
         f"with {format_percent(estimate.interval.confidence_level)} intervals; {better} values are better and darker. "
         f"Slices of fewer than {MIN_UNITS} {subject.words.plural} are grey: their scores are not reliable."
     )
@@ -160,7 +164,8 @@ def _values(subject: RunSet, metric: str, values: Floats) -> view_model.ValueDis
         labels=labels,
         series=series,
         caption=(
-            f"The number of {words.plural} by {metric_in_percent(metric)} for each system ({words.units(len(values))})."
+            f"The number of {words.plural} by {metric_in_percent(metric)} for each {words.system} "
+            f"({words.units(len(values))})."
         ),
         units=words.plural,
     )
@@ -244,12 +249,13 @@ def comparison_pairs(comparison: Comparison, units: str) -> view_model.PairwiseT
         others=tuple(row for name in others for row in _pair_rows(comparison, name)),
         caption=f"{_pairs_caption(comparison)}{interval_note(comparison)}",
         units=units,
+        system=comparison.words.system,
     )
 
 
 def _pair_rows(comparison: Comparison, metric: str) -> tuple[view_model.PairDifference, ...]:
     contrasts = [comparison.contrast(a, b, metric) for a, b in combinations(comparison.order, 2)]
-    decimals = shared_decimals(contrast.interval for contrast in contrasts)
+    decimals = column_decimals([pair.difference for pair in contrasts], [pair.interval for pair in contrasts])
     return tuple(_pair(contrast, decimals, comparison.alpha) for contrast in contrasts)
 
 
@@ -285,13 +291,13 @@ def _win_cell(comparison: Comparison, row: str, column: str) -> view_model.WinCe
 def _pairs_caption(comparison: Comparison) -> str:
     side = "right" if comparison.better == Direction.UP else "left"
     unit = " in percentage points" if percent_sign(comparison.primary) else ""
-    units = comparison.words.plural
+    units, system = comparison.words.plural, comparison.words.system
     return (
-        f"The first system minus the second on {metric_in_sentence(comparison.primary)}{unit}, with "
+        f"The first {system} minus the second on {metric_in_sentence(comparison.primary)}{unit}, with "
         f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
         f"first is better. {comparison.test[:1].upper()}{comparison.test[1:]}; "
         f"{comparison.family.replace(PERCENT_UNIT, '')}. Detectable is the smallest difference that this test would "
-        f"show with {format_percent(POWER)} power. {units[:1].upper()}{units[1:]} needed: the number of {units} with "
+        f"detect with {format_percent(POWER)} power. {units[:1].upper()}{units[1:]} needed: the number of {units} with "
         "which the observed difference would be detected with that power. Wins and losses count any difference."
     )
 
@@ -303,7 +309,7 @@ def leaderboard_tables(subject: RunSet) -> tuple[view_model.Leaderboard, ...]:
 
 def _leaderboard(subject: RunSet, metric: str) -> view_model.Leaderboard:
     estimates = subject.estimates(metric)
-    decimals = shared_decimals(estimate.interval for estimate in estimates)
+    decimals = estimate_decimals(estimates)
     rows = tuple(_leaderboard_row(subject, index, estimate, decimals) for index, estimate in enumerate(estimates))
     return view_model.Leaderboard(
         metric=metric,
@@ -313,6 +319,7 @@ def _leaderboard(subject: RunSet, metric: str) -> view_model.Leaderboard:
         scale=axis_scale([row.score for row in rows], [row.chance for row in rows]),
         rows=rows,
         caption=_leaderboard_caption(subject, metric),
+        system=subject.words.system,
     )
 
 
@@ -356,7 +363,8 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
         return score_caption([run.result for run in subject.runs])
     level = format_percent(comparison.alpha)
     note = chance_note(comparison) if metric == comparison.primary else family_note(comparison, [metric])
-    return f"Systems in the same tie band do not differ significantly at the {level} level. {note}"
+    systems = plural(subject.words.system).capitalize()
+    return f"{systems} in the same tie band do not differ significantly at the {level} level. {note}"
 
 
 def to_value(value: float, interval: Interval, decimals: int, *, difference: bool = False) -> view_model.Value:

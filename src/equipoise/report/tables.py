@@ -8,9 +8,17 @@ from html import escape
 from math import floor, isfinite, isnan, log10
 from typing import TYPE_CHECKING
 
+from equipoise.evidence.sets import Sets
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading, sort_by_severity
-from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, shared_decimals
-from equipoise.stats.verdict import UNKNOWN_CANDIDATES, Vocabulary
+from equipoise.stats.formatting import (
+    estimate_decimals,
+    format_count,
+    format_interval,
+    format_percent,
+    format_value,
+    with_unit,
+)
+from equipoise.stats.verdict import EVIDENCE_NOUNS, UNKNOWN_CANDIDATES, Vocabulary, unit_noun
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -56,11 +64,12 @@ def score_columns(results: Sequence[Result]) -> list[ReportColumn]:
     rows: list[tuple[str, ...]] = []
     for name in dict.fromkeys(name for result in results for name in result.names):
         with_metric = [result for result in results if name in result.estimates]
-        decimals = shared_decimals(result.estimates[name].interval for result in with_metric)
+        decimals = estimate_decimals([result.estimates[name] for result in with_metric])
         for number, result in enumerate(with_metric):
             bounded = result.system in bounded_systems(result.findings)
             cells = _cells(result.estimates[name], decimals, bounded=bounded)
-            rows.append((name if number == 0 else "", result.system, *cells))
+            heading = with_unit(name, result.estimates[name].unit)
+            rows.append((heading if number == 0 else "", result.system, *cells))
     metric, system, value, interval, n, undefined, chance = zip(*rows, strict=True)
     confidence_level = next(iter(results[0].estimates.values())).interval.confidence_level
     columns = [
@@ -99,10 +108,21 @@ def caption(results: Sequence[Result]) -> str:
     notes = [f"Intervals: {methods}."] if methods else []
     if down:
         notes.append(f"Smaller is better: {', '.join(down)}.")
-    notes.append("Chance is the expected score of a random baseline.")
+    notes.append(chance_meaning(unit_noun(results)))
     if any(bounded_systems(result.findings) for result in results):
         notes.append(BOUND_NOTE)
     return " ".join(notes)
+
+
+def chance_meaning(unit: str) -> str:
+    """The random baseline in a sentence: predicted sets of documents are exchanged between the documents.
+
+    >>> chance_meaning("query")
+    'Chance is the expected score of a random baseline.'
+    """
+    if unit == EVIDENCE_NOUNS[Sets.kind]:
+        return "Chance is the expected score if the predictions are assigned to documents at random."
+    return "Chance is the expected score of a random baseline."
 
 
 METHOD_NAMES = {
@@ -174,7 +194,8 @@ def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | 
     noun = "chunks" if any("chunks" in cost for cost in costs.values()) else "texts"
     for key, kind in STANDARD_COSTS.items():
         recorded = [costs.get(name, {}).get(key) for name in names]
-        if any(value is not None for value in recorded):
+        # A price of 0 for all, because every model is local, says nothing.
+        if any(recorded) if key == "price" else any(value is not None for value in recorded):
             values = tuple(None if value is None else finite_or_none(kind.convert(value)) for value in recorded)
             texts = tuple("" if value is None else kind.text(value) for value in values)
             columns.append(SystemColumn(key, kind.title.replace("texts", noun), values, texts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from equipoise.report.view_model import Number, UnitExplorer
 from equipoise.runs.manifest import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
 from equipoise.stats.formatting import format_count, metric_in_sentence, percent_sign
+from equipoise.stats.slices import in_natural_order
 from equipoise.types import Direction, Floats, Ints
 
 if TYPE_CHECKING:
@@ -314,8 +316,19 @@ def _unit_slices(unit_ids: Sequence[str | int], slices: Slices) -> list[dict[str
 
 def _unit_slice(name: str, values: Sequence[Value | None]) -> dict[str, Any]:
     texts = [None if value is None else str(value) for value in values]
-    places = {text: place for place, text in enumerate(sorted({text for text in texts if text is not None}))}
+    distinct = sorted({text for text in texts if text is not None}, key=_natural)
+    places = {text: place for place, text in enumerate(in_natural_order(distinct))}
     return {"name": name, "values": list(places), "of": [-1 if text is None else places[text] for text in texts]}
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """A key that sorts numbers in texts by their values.
+
+    >>> sorted(["u10", "u9", "u1"], key=_natural)
+    ['u1', 'u9', 'u10']
+    """
+    parts = re.split(r"(\d+)", text)
+    return [(int(part), "") if index % 2 else (0, part) for index, part in enumerate(parts)]
 
 
 def _over_splits(subject: RunSet) -> str:

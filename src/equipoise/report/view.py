@@ -22,6 +22,7 @@ from equipoise.report.answer import Answer
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, findings_section, heading
 from equipoise.runs.experiment_folder import write_json
 from equipoise.runs.manifest import VIEW
+from equipoise.stats.verdict import plural
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
@@ -206,6 +207,8 @@ class RunsView(View):
     unit: str = "unit"
     units: str = "units"
     """The noun of a unit, and its plural."""
+    system: str = "system"
+    """What a system is called: a model, an embedding."""
     related: tuple[tuple[str, str], ...] = ()
     """Names and files of other pages of the same experiment."""
     folder_notes: tuple[str, ...] = ()
@@ -215,6 +218,11 @@ class RunsView(View):
     def leaderboard(self) -> Leaderboard:
         """All systems on the primary metric."""
         return self.leaderboards[0]
+
+    @property
+    def plural_systems(self) -> str:
+        """What several systems are called."""
+        return plural(self.system)
 
     @property
     def cautions(self) -> tuple[str, ...]:

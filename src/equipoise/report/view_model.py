@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.stats.formatting import metric_heading, with_unit
+
 Number = float | None
 
 
@@ -73,6 +75,12 @@ class Leaderboard:
     scale: AxisScale
     rows: tuple[LeaderboardRow, ...]
     caption: str
+    system: str = "system"
+
+    @property
+    def heading(self) -> str:
+        """The metric with its unit, as a heading."""
+        return with_unit(metric_heading(self.metric), self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,7 @@ class PairwiseTable:
     others: tuple[PairDifference, ...]
     caption: str
     units: str = "units"
+    system: str = "system"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbo
     for side in (difference.one, difference.other):
         parts.append(Paragraph(_side(side, decimals), indent=2))
         if not quiet:
-            parts.append(Paragraph(side.entry, indent=4, lead="as called: "))
+            parts.append(Paragraph(side.entry, indent=4, lead="call: "))
     parts += [Paragraph(""), *_changes(difference, decimals)]
     if quiet:
         return parts
@@ -80,7 +80,7 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
 def _difference_parts(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Part]:
     """The steps from the requested preset to the score."""
     decimals = _decimals(difference.value)
-    target = "the first of these" if search.matches else "the nearest"
+    target = "the first of these" if search.matches else "the nearest score"
     title = f"From {difference.one.name} to {target}: {_title(difference, decimals).partition(': ')[2]}"
     return [
         Paragraph(""),
@@ -98,7 +98,7 @@ def emulation_notes(results: Sequence[Result], *, quiet: bool = False) -> list[P
     parts: list[Part] = [Paragraph(""), heading(title)]
     if quiet:
         return parts
-    parts += [Paragraph(settings["like_entry"], lead="as called: ")] if settings.get("like_entry") else []
+    parts += [Paragraph(settings["like_entry"], lead="call: ")] if settings.get("like_entry") else []
     rules = {name: Conventions().with_values(changes) for name, changes in settings["conventions"].items()}
     differences = {
         name: differences_from_default(conventions, parse_metrics(name, evidence=Ranking)[0])
@@ -118,8 +118,8 @@ def _title(difference: ScoreDifference, decimals: int) -> str:
     if abs(difference.value) < 10.0**-12:
         return f"{difference.metric}: {one.name} and {other.name} agree on {format_value(one.value, decimals)}"
     return (
-        f"{difference.metric}: {format_value(one.value, decimals)} as {one.name}, "
-        f"{format_value(other.value, decimals)} as {other.name}, "
+        f"{difference.metric}: {format_value(one.value, decimals)} in {one.name}, "
+        f"{format_value(other.value, decimals)} in {other.name}, "
         f"a difference of {format_difference(difference.value, decimals)}"
     )
 
@@ -211,8 +211,8 @@ def _example(example: WorkedExample, difference: ScoreDifference, decimals: int)
     """The worked unit: score, gain and rank of each document that matters."""
     one, other = difference.one.name, difference.other.name
     title = (
-        f"For example {example.unit}: {_value(example.one, decimals)} as {one}, "
-        f"{_value(example.other, decimals)} as {other}"
+        f"For example {example.unit}: {_value(example.one, decimals)} in {one}, "
+        f"{_value(example.other, decimals)} in {other}"
     )
     rows = example.rows
     parts: list[Part] = [Paragraph(""), heading(title)]

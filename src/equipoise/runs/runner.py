@@ -200,7 +200,7 @@ def iter_jobs(
     shared : the input that all jobs share
     executor : where the jobs run; this process by default
     store : stored outputs. A job whose key equals that of its stored output does not run
-    progress : called at the start of each step of a job
+    progress : called at the start of each step of a job, and once for a job whose stored output is used
     on_failure : whether a failure is a result, or is raised after the other jobs. ``KeyboardInterrupt``, a lost
         cluster and an output that cannot be stored are raised at once
     n_cores : number of cores that one job uses
@@ -215,6 +215,8 @@ def iter_jobs(
     pending: list[int] = []
     for index, job in enumerate(jobs):
         if job.key and index in stored and stored[index].key == job.key:
+            if progress is not None:
+                progress(job.name)
             yield JobResult(index, job.name, stored[index].value, job.key, resumed=True)
         else:
             pending.append(index)

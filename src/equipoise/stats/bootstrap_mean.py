@@ -571,6 +571,62 @@ def mean_intervals(
     return [intervals[column].clipped(pair) for column, pair in enumerate(possible)]
 
 
+def difference_intervals(
+    differences: Any,
+    *,
+    weights: Any = None,
+    clusters: Any = None,
+    limits: Sequence[Bounds],
+    reach: float = OPEN_REACH,
+    config: StatsConfig = DEFAULT_STATS,
+    rng: np.random.Generator,
+) -> list[Interval]:
+    """Intervals of the mean of differences A - B; those of B - A are exactly the mirror images.
+
+    ``mean_intervals`` resamples sorted values, and negative values are sorted in the opposite order. So each column is
+    resampled in the direction in which its mean is positive. ``limits`` are symmetric around 0.
+
+    >>> differences = np.random.default_rng(0).exponential(size=(20, 1))
+    >>> forward, backward = (
+    ...     difference_intervals(sign * differences, limits=[(-9.0, 9.0)], rng=np.random.default_rng(1))[0]
+    ...     for sign in (1, -1)
+    ... )
+    >>> forward == backward.mirrored()
+    True
+    """
+    units = ResamplingUnits.of(differences, weights, clusters)
+    directions = _directions(units)
+    intervals = mean_intervals(
+        np.asarray(differences, dtype=np.float64) * np.where(directions < 0, -1.0, 1.0),
+        weights=weights,
+        clusters=clusters,
+        bounds=[UNBOUNDED] * len(directions),
+        limits=limits,
+        reach=reach,
+        config=config,
+        rng=rng,
+    )
+    return [
+        interval.mirrored() if direction < 0 else interval if direction else interval.centered()
+        for interval, direction in zip(intervals, directions.tolist(), strict=True)
+    ]
+
+
+def _directions(units: ResamplingUnits) -> Floats:
+    """The sign of each mean, up to rounding; 0 if positive and negative values are the same."""
+    sums = units.totals.sum(axis=0)
+    signs = np.where(np.abs(sums) > ROUNDING * np.abs(units.totals).sum(axis=0), np.sign(sums), 0.0)
+    for column in np.flatnonzero(signs == 0):
+        # The sign of the largest value that does not occur equally often with the other sign.
+        totals, masses = units.totals[:, column], units.masses[:, column]
+        order = np.lexsort((masses, np.abs(totals)))
+        keys = np.column_stack([np.abs(totals), masses])[order]
+        starts = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1)))
+        surplus = np.add.reduceat(np.sign(totals[order]), starts) if len(order) else np.zeros(0)
+        signs[column] = np.sign(surplus[surplus != 0][-1:].sum())
+    return np.asarray(signs)
+
+
 def _added_values(
     units: ResamplingUnits, declared: Sequence[Bounds], possible: Sequence[Bounds], reach: float
 ) -> tuple[Floats, Floats]:

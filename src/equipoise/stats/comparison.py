@@ -154,7 +154,11 @@ class Comparison:
     @property
     def family(self) -> str:
         """What the p values on the primary metric were corrected for."""
-        return self.families[self.primary]
+        return self._family(self.primary)
+
+    def _family(self, metric: str) -> str:
+        """What the p values on a metric were corrected for, without the test if it is that of the primary metric."""
+        return self.families[metric].replace(f", p from the {self.test}", "", 1)
 
     @property
     def adjustment(self) -> str:
@@ -268,12 +272,12 @@ class Comparison:
         """What the p values on these metrics were corrected for; metrics with the same family share a phrase."""
         metrics_by_phrase: dict[str, list[str]] = {}
         for metric in metrics:
-            phrase = self.families[metric].replace(f" on {metric}", " on each metric", 1)
+            phrase = self._family(metric).replace(f" on {metric}", " on each metric", 1)
             metrics_by_phrase.setdefault(phrase, []).append(metric)
         if len(metrics_by_phrase) == 1 and len(metrics) > 1:
             return next(iter(metrics_by_phrase))
         return "; ".join(
-            self.families[names[0]]
+            self._family(names[0])
             if len(names) == 1
             else phrase.replace(" on each metric", f" on each of {', '.join(names)}", 1)
             for phrase, names in metrics_by_phrase.items()

@@ -400,7 +400,7 @@ def corpus_contrasts(
     contrasts = []
     for i, j in combinations(range(len(systems)), 2):
         difference = estimates[i].value - estimates[j].value
-        reason = _why_untested(difference, joint, i, j)
+        reason = _why_untested(metric, difference, joint, i, j)
         interval, p, test = Interval.unknown(reason, confidence_level=confidence_level), nan, ""
         if joint is not None and not reason:
             resampled = joint.table[:, i] - joint.table[:, j]
@@ -431,12 +431,16 @@ def corpus_contrasts(
     return contrasts
 
 
-def _why_untested(difference: float, joint: JointResamples | None, i: int, j: int) -> str:
+def _why_untested(metric: str, difference: float, joint: JointResamples | None, i: int, j: int) -> str:
     """Why there is no test of this pair; empty if there is one."""
     if isnan(difference):
         return "a score is undefined"
     if joint is None:
-        return "a corpus-level metric without its evidence"
+        from equipoise.metrics.parser import find_metric
+
+        # A metric that is not computed from evidence was measured: the latency of an index, for example.
+        measured = find_metric(metric) is None
+        return "each system was measured once" if measured else "a corpus-level metric without its evidence"
     if joint.blocks < MIN_RESAMPLING_UNITS:
         return f"{joint.blocks} resampling units are too few"
     if joint.reason:
@@ -446,7 +450,12 @@ def _why_untested(difference: float, joint: JointResamples | None, i: int, j: in
 
 
 def _from_resamples(difference: float, errors: Floats, confidence_level: float) -> tuple[Interval, float]:
+    """The percentile interval of a difference and its p; those of the negative difference mirror them exactly."""
     slack = 1e-12 * max(np.abs(errors).max(), abs(difference))
+    deciding = np.append(difference, errors)
+    if deciding[np.abs(deciding) > slack][:1].sum() < 0:  # quantiles at both ends differ by rounding
+        interval, p = _from_resamples(-difference, -errors, confidence_level)
+        return interval.mirrored(), p
     below, above = int((errors <= slack).sum()), int((errors >= -slack).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (len(errors) + 1))
     too_few = too_few_resamples(len(errors), confidence_level)

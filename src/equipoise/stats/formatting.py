@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Contrast
     from equipoise.stats.intervals import Interval
+    from equipoise.stats.result import Estimate
 
 DEFAULT_DECIMALS = 3
 MOST_DECIMALS = 6
@@ -40,6 +41,24 @@ def shared_decimals(intervals: Iterable[Interval]) -> int:
     return max(decimals, default=DEFAULT_DECIMALS)
 
 
+def column_decimals(values: Iterable[float], intervals: Sequence[Interval]) -> int:
+    """The decimals for a column of values; three significant digits of the largest one if no interval is known.
+
+    >>> from equipoise.stats.intervals import Interval
+    >>> column_decimals([28496.349], [Interval.unknown("one pass")]), column_decimals([0.5], [Interval(0.3, 0.7)])
+    (0, 2)
+    """
+    sizes = [abs(value) for value in values if isfinite(value) and value]
+    if not sizes or any(interval.high > interval.low for interval in intervals):
+        return shared_decimals(intervals)
+    return min(max(2 - floor(log10(max(sizes))), 0), DEFAULT_DECIMALS)
+
+
+def estimate_decimals(estimates: Sequence[Estimate]) -> int:
+    """The decimals for a column of scores."""
+    return column_decimals([estimate.value for estimate in estimates], [estimate.interval for estimate in estimates])
+
+
 PERCENT_UNIT = " (%)"
 """Ends the names of metrics whose values are printed in percent: ``Acc@1 (%)``."""
 
@@ -60,6 +79,19 @@ def metric_heading(metric: str) -> str:
     ('Held-out accuracy (%)', 'nDCG@10')
     """
     return metric[:1].upper() + metric[1:] if _WORD.match(metric) else metric
+
+
+UNIT_SUFFIXES = {"ms": " (ms)", "queries a second": " (queries/s)", "km": " (km)"}
+"""What follows the name of a metric in a heading, by the unit of its values."""
+
+
+def with_unit(metric: str, unit: str) -> str:
+    """The name of a metric with its unit, if it has one that readers have to know.
+
+    >>> with_unit("Latency", "ms"), with_unit("MRR", "fraction")
+    ('Latency (ms)', 'MRR')
+    """
+    return metric + UNIT_SUFFIXES.get(unit, "")
 
 
 _WORD = re.compile(r"[a-z-]{4,}( |$)")
@@ -224,12 +256,16 @@ class ScoreFormat:
         return cls(max(0, decimals - 3) if percent else decimals, percent)
 
     def value(self, value: float) -> str:
-        """A score.
+        """A score; below 1 % with a decimal.
 
         >>> ScoreFormat(0, percent=True).value(0.829), ScoreFormat(2).value(0.829)
         ('83 %', '0.83')
+        >>> ScoreFormat(0, percent=True).value(0.0033), ScoreFormat(0, percent=True).value(0.0)
+        ('0.3 %', '0 %')
         """
-        return format_value(value, self.decimals) if not self.percent else _with_sign(100 * value, self.decimals)
+        if not self.percent:
+            return format_value(value, self.decimals)
+        return _with_sign(100 * value, max(self.decimals, 1) if 0 < value < 0.01 else self.decimals)
 
     def interval(self, interval: Interval) -> str:
         """An interval of scores.

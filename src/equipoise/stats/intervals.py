@@ -71,6 +71,24 @@ class Interval:
         """
         return replace(self, low=factor * self.low, high=factor * self.high)
 
+    def mirrored(self) -> Interval:
+        """The interval of the negative value.
+
+        >>> Interval(0.25, 0.5).mirrored().low
+        -0.5
+        """
+        # 0.0 - x, so that the mirror image of 0 is 0 and not -0.
+        return replace(self, low=0.0 - self.high, high=0.0 - self.low)
+
+    def centered(self) -> Interval:
+        """The interval of the same width around 0.
+
+        >>> Interval(-0.5, 0.25).centered().low
+        -0.375
+        """
+        half = self.width / 2.0
+        return replace(self, low=-half, high=half)
+
     def covers(self, value: float) -> bool:
         """Whether the interval contains ``value``, ends included; an unknown interval covers nothing."""
         return self.low <= value <= self.high

@@ -13,13 +13,13 @@ import numpy as np
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
-from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, mean_intervals
+from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, difference_intervals
 from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_intervals, rank_intervals_from_resamples
 from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
-from equipoise.stats.verdict import Vocabulary, unit_noun
+from equipoise.stats.verdict import Vocabulary, plural, unit_noun
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 if TYPE_CHECKING:
@@ -129,24 +129,24 @@ def _unequal(
     missing = [unit for unit in positions if unit not in other_positions]
     extra = [unit for unit in other_positions if unit not in positions]
     sides = ((missing, first.system), (extra, other.system))
-    unit_nouns = Vocabulary.nouns([first, other]).plural
+    noun = unit_noun([first, other])
+    items = plural("item" if noun == "unit" else noun)
     return PairingError(
-        f"{first.system} and {other.system} were not measured on the same {unit_nouns}: "
+        f"{first.system} and {other.system} were not measured on the same {items}: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
-        hint=f"{_missing_hint(first, other)} (eq explain EQ204)",
+        hint=f"{_missing_hint(first, other, items)} (eq explain EQ204)",
         excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
     )
 
 
-def _missing_hint(first: Result, other: Result) -> str:
-    """How to get the same units, which depends on where the scores are from."""
-    words = Vocabulary.nouns([first, other])
+def _missing_hint(first: Result, other: Result, items: str) -> str:
+    """How to get the same units, called ``items``, which depends on where the scores are from."""
     kinds = {None if result.evidence is None else result.evidence.kind for result in (first, other)}
     if kinds == {Ranking.kind}:
-        return f"score every system on all {words.plural}; a {words.unit} that a run misses scores 0"
+        return f"score every system on all {items}; one that a run misses scores 0"
     if kinds == {None}:
-        return f"add the scores of the missing {words.plural}, or leave them out of every table of scores"
-    return f"score every system on all {words.plural}"
+        return f"add the scores of the missing {items}, or leave them out of every table of scores"
+    return f"score every system on all {items}"
 
 
 def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids | None:
@@ -159,7 +159,7 @@ def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids |
     for name, labels in clusterings[1:]:
         if labels.tolist() != clusterings[0][1].tolist():
             raise PairingError(
-                f"{clusterings[0][0]} and {name} put the same {Vocabulary.nouns(results).plural} in different clusters",
+                f"{clusterings[0][0]} and {name} put the same items in different clusters",
                 hint="use one cluster key for all systems",
             )
     return clusterings[0][1] if clusterings else None
@@ -296,11 +296,10 @@ def _stacked_contrasts(
         )
     units = ResamplingUnits.of(differences, weights, clusters)
     means, errors, blocks = units.means, units.standard_errors, units.counts
-    intervals = mean_intervals(
+    intervals = difference_intervals(
         differences,
         weights=weights,
         clusters=clusters,
-        bounds=[UNBOUNDED] * len(labels),
         limits=[column.bounds for column, _, _ in labels],
         reach=DIFFERENCE_REACH,
         config=config,

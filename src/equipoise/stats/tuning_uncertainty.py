@@ -133,10 +133,13 @@ def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
     a, b = first.errors.get(contrast.metric), second.errors.get(contrast.metric)
     if a is None or b is None or contrast.n < 2 or isnan(contrast.difference):
         return contrast
-    size = min(len(a), len(b))
-    # Errors of different resamples do not pair: reversed, they are nearly independent, which is conservative.
-    paired = len(a) == len(b) and first.settings.get(RESAMPLE_ID) == second.settings.get(RESAMPLE_ID)
-    errors = a[:size] - (b[:size] if paired else b[:size][::-1])
+    size, paired = min(len(a), len(b)), len(a) == len(b)
+    a, b = a[:size], b[:size]
+    if not paired or first.settings.get(RESAMPLE_ID) != second.settings.get(RESAMPLE_ID):
+        # Errors of different resamples do not pair: reversed, they are nearly independent, which is conservative.
+        # The errors of the same system are reversed, whichever is first.
+        a, b = (a, b[::-1]) if first.system < second.system else (a[::-1], b)
+    errors = a - b
     degrees = [result.settings[ERROR_DF] for result in (first, second) if ERROR_DF in result.settings]
     if degrees:
         interval, p = t_difference(contrast.difference, errors, min(degrees), contrast.interval.confidence_level)

@@ -208,7 +208,7 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     best = comparison.leader
     metric, units = _metric(comparison, words), _units(comparison, _n_scored(comparison), words)
     if best is None:
-        return f"Not decided: no {words.system} has a value of {metric} on these {units}."
+        return f"Inconclusive: no {words.system} has a value of {metric} on these {units}."
     score = score_format(comparison, words).value(comparison.scores[best])
     unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
     tail = f" {name_list(unscored)} could not be scored." if unscored else ""
@@ -216,7 +216,7 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     if not others:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
     if comparison.tied_with_leader:
-        return f"Not decided: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
+        return f"Inconclusive: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
     higher = "higher" if comparison.better == Direction.UP else "lower"
     return (
@@ -345,7 +345,7 @@ def _planned_test(comparison: Comparison, contrast: Contrast, words: Vocabulary)
     return (
         f"would be needed to distinguish {contrast.a} from {contrast.b} {_with_power(comparison)} if the "
         f"observed difference, {score_format(comparison, words).difference(contrast)}, is the true one"
-        f"{_to_show_best(comparison, contrast)}"
+        f"{_to_show_best(comparison, contrast, words)}"
     )
 
 
@@ -353,14 +353,17 @@ def _with_power(comparison: Comparison) -> str:
     return f"with {format_percent(POWER)} power ({comparison.adjustment})"
 
 
-def _to_show_best(comparison: Comparison, contrast: Contrast) -> str:
+def _to_show_best(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """The number of units that would show that the first system is best, if it has several competitors."""
     needed = comparison.needed_for_best
     if comparison.leader not in (contrast.a, contrast.b) or len(comparison.scored) < 3 or not needed.known:
         return ""
     if about(needed.value) == about(contrast.needed.value):
         return ""
-    return f", and about {about(needed.value)} would show {comparison.leader} to be best"
+    return (
+        f", and about {about(needed.value)} to show that {comparison.leader} is significantly better than every other "
+        f"{words.system}"
+    )
 
 
 def units_to_show_best_note(comparison: Comparison) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,14 @@ from equipoise.evidence.space import Space
 from equipoise.geometry.gpu_search import free_bytes, torch_device
 from equipoise.io.arrays import MappedPages
 from equipoise.io.splits import kfold_splits
-from equipoise.tasks.numpy_estimators import MAX_LOGISTIC_SIZE, N_INIT, LogisticRegression, kmeans
-from equipoise.types import Bools, Floats, Ints, require_extra
+from equipoise.tasks.numpy_estimators import (
+    MAX_LOGISTIC_SIZE,
+    N_INIT,
+    LogisticRegression,
+    kmeans,
+    lbfgs_classes,
+)
+from equipoise.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.concepts.concept_set import ConceptCluster
@@ -183,7 +188,6 @@ def classify_on_device(
 
 FOLDS = 5
 NEIGHBOURS = 5
-_STEPS = 5000
 _BLOCK_ROWS = 1024
 
 
@@ -234,9 +238,7 @@ def logistic_classes(known: Any, codes: Ints, rows: Any) -> Ints:
         known, rows = (known - mean) / spread, (rows - mean) / spread
         if known.shape[0] * min(known.shape) * len(np.unique(codes)) <= MAX_LOGISTIC_SIZE:
             return LogisticRegression(known, codes).predict(rows)
-    engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression(max_iter=_STEPS)
-    engine.fit(known, codes)
-    return np.asarray(engine.predict(rows), dtype=np.int64)
+    return lbfgs_classes(known, codes, rows)
 
 
 def nearest_neighbour_classes(known: Any, codes: Ints, rows: Any) -> Ints:
@@ -270,7 +272,6 @@ def few_shot_hits(vectors: Any, codes: Ints, train: Ints, test: Ints | None) -> 
     ``train`` and predicts ``test``; the samples are those of MTEB with its seed. Without ``test``, the rows
     that were not sampled are predicted. A row that was sampled in every experiment has NaN.
     """
-    engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression
     hits, tested = np.zeros(len(codes)), np.zeros(len(codes))
     order = list(range(len(train)))
     for _ in range(EXPERIMENTS):
@@ -284,11 +285,9 @@ def few_shot_hits(vectors: Any, codes: Ints, train: Ints, test: Ints | None) -> 
                 counts[label] = counts.get(label, 0) + 1
         queries = np.setdiff1d(train, samples) if test is None else test
         if len(queries) and len(counts) > 1:
-            model = engine(max_iter=100)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # 100 iterations may not converge; that is the protocol
-                model.fit(vectors[np.array(samples)], codes[samples])
-            hits[queries] += model.predict(vectors[queries]) == codes[queries]
+            # 100 iterations may not converge; that is the protocol.
+            predicted = lbfgs_classes(vectors[np.array(samples)], codes[samples], vectors[queries], max_steps=100)
+            hits[queries] += predicted == codes[queries]
             tested[queries] += 1
     return np.divide(hits, tested, out=np.full(len(codes), np.nan), where=tested > 0)
 

@@ -1,4 +1,4 @@
-"""K-means and logistic regression of few rows in numpy, with the results of scikit-learn.
+"""K-means and logistic regression in numpy and scipy, with the results of scikit-learn.
 
 Importing scikit-learn takes 1 to 3 CPU-seconds, and each of its fits spends most of the time on checks. A concept set
 has a few dozen points, on which these take milliseconds. A variant of K-means for resampling runs all starts at once.
@@ -6,14 +6,12 @@ has a few dozen points, on which these take milliseconds. A variant of K-means f
 
 from __future__ import annotations
 
-import warnings
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.errors import InputError
-from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
@@ -21,63 +19,53 @@ if TYPE_CHECKING:
 N_INIT = 10
 """Number of starts of K-means; the clustering with the smallest inertia is used."""
 MAX_POINTS = 2000
-"""Above this, the squared distances of all points would not fit the cache, and scikit-learn is as fast."""
+"""Above this, the inner products of all points would not fit the cache, and all starts at once are not faster."""
+BLOCK_CELLS = 1 << 22
+"""Distances between points and centers that are held in memory at once."""
 MAX_ITERATIONS = 300
 TOLERANCE = 1e-4
 """Iterations end when the squared shift of the centers is below this share of the mean variance of the coordinates."""
 
 
-def kmeans(vectors: Floats, count: int, *, seed: int = 0, starts: int = N_INIT) -> Ints:
+def kmeans(vectors: Any, count: int, *, seed: int = 0, starts: int = N_INIT) -> Ints:
     """The cluster of each row by K-means; fewer than ``count`` where so many rows are not different.
 
-    The same clusters as ``sklearn.cluster.KMeans(count, n_init=starts, random_state=seed)``: few points are clustered
-    in numpy, with the same random numbers. scikit-learn clusters many points, and those that leave a cluster empty.
+    The same clusters as ``sklearn.cluster.KMeans(count, n_init=starts, random_state=seed)``, with the same random
+    numbers. ``vectors`` is an array or a sparse matrix.
     """
     if vectors.shape[0] < count:
         raise InputError(
             f"there are {vectors.shape[0]} concepts for {count} clusters", hint="every cluster needs a concept"
         )
-    labels = None
-    if isinstance(vectors, np.ndarray) and len(vectors) <= MAX_POINTS:
-        labels = _kmeans_of_few(vectors.astype(np.float64, order="C"), count, seed, starts)
-    if labels is not None:
-        return labels
-    engine = require_extra("sklearn.cluster", extra="concepts").KMeans(count, n_init=starts, random_state=seed)
-    with warnings.catch_warnings():
-        # It warns of fewer clusters than requested; a collapsed space has a finding of its own.
-        warnings.simplefilter("ignore")
-        return np.asarray(engine.fit_predict(vectors), dtype=np.int64)
-
-
-def _kmeans_of_few(points: Floats, count: int, seed: int, starts: int) -> Ints | None:
-    """The clusters; None if a cluster became empty."""
-    tolerance = TOLERANCE * float(points.var(axis=0).mean())
-    points = points - points.mean(axis=0)
-    squares = np.einsum("ij,ij->i", points, points)
+    if isinstance(vectors, np.ndarray):
+        points: Any = vectors.astype(np.float64, order="C")
+        tolerance = TOLERANCE * float(points.var(axis=0).mean())
+        points -= points.mean(axis=0)
+        squares = np.einsum("ij,ij->i", points, points)
+    else:  # centred, a sparse matrix would be dense
+        points = vectors.tocsr().astype(np.float64)
+        squared = points.multiply(points)
+        squares = np.asarray(squared.sum(axis=1)).ravel()
+        tolerance = TOLERANCE * float(np.mean(squared.mean(axis=0) - np.square(points.mean(axis=0))))
     rng = np.random.RandomState(seed)
-    best: Ints | None = None
-    least = np.inf
+    best, least = np.empty(0, dtype=np.int64), np.inf
     for _ in range(starts):
-        result = _lloyd(points, points[_plus_plus(points, squares, count, rng)], tolerance)
-        if result is None:
-            return None
-        labels, inertia = result
+        labels, inertia = _lloyd(points, squares, _as_dense(points[_plus_plus(points, squares, count, rng)]), tolerance)
         # Equal clusters with other numbers are not an improvement, even if rounding makes their inertia smaller.
-        if best is None or (inertia < least and len(np.unique(labels * count + best)) > count):
+        if not len(best) or (inertia < least and len(np.unique(labels * count + best)) > len(np.unique(best))):
             best, least = labels, inertia
     return best
 
 
-def _plus_plus(points: Floats, squares: Floats, count: int, rng: np.random.RandomState) -> Ints:
+def _plus_plus(points: Any, squares: Floats, count: int, rng: np.random.RandomState) -> Ints:
     """Greedy k-means++ (Arthur and Vassilvitskii, 2007) with the random numbers of scikit-learn."""
-    n_points = len(points)
+    n_points = points.shape[0]
     # Sums are products with ones, and terms are added in the order of scikit-learn: rounding decides ties.
     ones = np.ones((n_points, 1))
 
     def distances(rows: Ints) -> Floats:
-        centers = points[rows]
-        norms = np.einsum("ij,ij->i", centers, centers)[:, None]
-        return np.asarray(np.maximum(-2.0 * (centers @ points.T) + norms + squares, 0.0))
+        products = _as_dense(points[rows] @ points.T)
+        return np.asarray(np.maximum(-2.0 * products + squares[rows, None] + squares, 0.0))
 
     rows = np.empty(count, dtype=np.int64)
     rows[0] = rng.choice(n_points, p=np.full(n_points, 1.0 / n_points))
@@ -93,27 +81,63 @@ def _plus_plus(points: Floats, squares: Floats, count: int, rng: np.random.Rando
     return rows
 
 
-def _lloyd(points: Floats, centers: Floats, tolerance: float) -> tuple[Ints, float] | None:
-    """The cluster of each point after Lloyd's iterations, and the inertia; None if a cluster became empty."""
-    count = len(centers)
-    labels = _nearest_centers(points, centers)
-    for _ in range(MAX_ITERATIONS - 1):
-        members = (labels == np.arange(count)[:, None]).astype(np.float64)
-        sizes = members.sum(axis=1, keepdims=True)
-        if not sizes.all():
-            return None
-        previous, centers = centers, members @ points / sizes
+def _lloyd(points: Any, squares: Floats, centers: Floats, tolerance: float) -> tuple[Ints, float]:
+    """The cluster of each point after Lloyd's iterations, and the inertia."""
+    labels = assigned = np.empty(0, dtype=np.int64)
+    for _ in range(MAX_ITERATIONS):
         assigned, labels = labels, _nearest_centers(points, centers)
-        if np.array_equal(labels, assigned) or ((centers - previous) ** 2).sum() <= tolerance:
+        previous, centers = centers, _new_centers(points, squares, labels, centers)
+        if np.array_equal(labels, assigned) or np.square(centers - previous).sum() <= tolerance:
             break
-    if len(np.unique(labels)) < count:
-        return None
-    return labels, float(((points - centers[labels]) ** 2).sum())
+    if not np.array_equal(labels, assigned):
+        labels = _nearest_centers(points, centers)
+    return labels, float(_squared_distances(points, squares, centers, labels).sum())
 
 
-def _nearest_centers(points: Floats, centers: Floats) -> Ints:
-    """The nearest center of each point; its squared norm is the same for all centers."""
-    return np.asarray((np.einsum("ij,ij->i", centers, centers) - 2.0 * (points @ centers.T)).argmin(axis=1))
+def _nearest_centers(points: Any, centers: Floats) -> Ints:
+    """The nearest center of each point; the squared norm of the point is the same for all centers."""
+    norms = np.einsum("ij,ij->i", centers, centers)
+    labels = np.empty(points.shape[0], dtype=np.int64)
+    height = max(1, BLOCK_CELLS // len(centers))
+    for start in range(0, len(labels), height):
+        block = slice(start, start + height)
+        labels[block] = (norms - 2.0 * (points[block] @ centers.T)).argmin(axis=1)
+    return labels
+
+
+def _new_centers(points: Any, squares: Floats, labels: Ints, centers: Floats) -> Floats:
+    """The mean of each cluster. An empty cluster gets the point that is furthest from its center."""
+    from scipy.sparse import csr_array
+
+    sizes = np.bincount(labels, minlength=len(centers)).astype(np.float64)
+    ends = np.append(0, sizes.cumsum()).astype(np.int64)
+    rows = np.argsort(labels, kind="stable")
+    sums = _as_dense(csr_array((np.ones(len(rows)), rows, ends), shape=(len(centers), len(rows))) @ points)
+    empty = np.flatnonzero(sizes == 0)
+    if len(empty):
+        distances = _squared_distances(points, squares, centers, labels)
+        furthest = np.argpartition(distances, -len(empty))[: -len(empty) - 1 : -1]
+        for cluster, row in zip(empty.tolist(), furthest.tolist(), strict=True):
+            if distances.max() > 0:  # else there are fewer different points than clusters
+                sums[cluster] = _as_dense(points[[row]])[0]
+                sums[labels[row]] -= sums[cluster]
+                sizes[cluster] = 1.0
+                sizes[labels[row]] -= 1.0
+    means = sums / np.where(sizes > 0, sizes, 1.0)[:, None]
+    means[sizes == 0] = means[sizes.argmax()]
+    return np.asarray(means)
+
+
+def _squared_distances(points: Any, squares: Floats, centers: Floats, labels: Ints) -> Floats:
+    """The squared distance of each point from the center of its cluster."""
+    if isinstance(points, np.ndarray):
+        return np.asarray(np.square(points - centers[labels]).sum(axis=1))
+    products = np.asarray(points.multiply(centers[labels]).sum(axis=1)).ravel()
+    return np.asarray(np.maximum(squares - 2.0 * products + np.square(centers).sum(axis=1)[labels], 0.0))
+
+
+def _as_dense(matrix: Any) -> Floats:
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), dtype=np.float64)
 
 
 # K-means for resampling: intervals and chance levels repeat it hundreds of times on a few dozen points. This is the
@@ -188,7 +212,7 @@ def _initial_rows(distances: Floats, count: int, starts: int, rng: np.random.Gen
 
 
 MAX_LOGISTIC_SIZE = 100_000
-"""Rows times classes times the smaller of rows and columns, up to which ``LogisticRegression`` is used."""
+"""Rows times classes times the smaller of rows and columns, up to which Newton's method is used."""
 GRADIENT_TOLERANCE = 1e-7
 """Largest entry of the gradient of the mean loss. scikit-learn stops at 1e-4."""
 MAX_NEWTON_STEPS = 100
@@ -271,3 +295,53 @@ class LogisticRegression:
             previous, product = product, float((residual * scaled).sum())
             direction = scaled + (product / previous) * direction
         return step
+
+
+MAX_LBFGS_STEPS = 5000
+LBFGS_OPTIONS = {"maxls": 50, "gtol": 1e-4, "ftol": 64 * float(np.finfo(float).eps)}
+"""The options of scikit-learn, so that iterations end at the same step."""
+
+
+def lbfgs_classes(known: Any, codes: Ints, rows: Any, *, max_steps: int = MAX_LBFGS_STEPS) -> Ints:
+    """The most probable class of each row by the logistic regression of ``LogisticRegression``, fitted by L-BFGS.
+
+    The same classes as ``sklearn.linear_model.LogisticRegression(max_iter=max_steps)``: the loss, the optimiser of
+    scipy and its options are the same. ``known`` and ``rows`` are arrays or sparse matrices.
+
+    >>> lbfgs_classes(np.eye(2), np.array([3, 5]), np.array([[0.9, 0.1]]))
+    array([3])
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    classes, targets = np.unique(codes, return_inverse=True)
+    n_rows, n_columns = known.shape
+    # Two classes have one vector of weights: the logit of the first class is 0.
+    n_logits = 1 if len(classes) == 2 else len(classes)
+    transposed, places = known.T, (np.arange(n_rows), targets)
+    hits = (targets == 1).astype(np.float64)[:, None]
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        weights = flat.reshape(n_columns + 1, n_logits)
+        logits = known @ weights[:-1] + weights[-1]
+        if n_logits == 1:
+            total = float((np.logaddexp(0.0, logits) - hits * logits).sum())
+            errors = expit(logits) - hits
+        else:
+            logits -= logits.max(axis=1, keepdims=True)
+            at_targets = logits[places]
+            errors = np.exp(logits, out=logits)
+            sums = errors.sum(axis=1, keepdims=True)
+            total = float(np.log(sums).sum() - at_targets.sum())
+            errors /= sums
+            errors[places] -= 1.0
+        gradient = np.empty_like(weights)
+        gradient[:-1] = (transposed @ errors + weights[:-1]) / n_rows
+        gradient[-1] = errors.sum(axis=0) / n_rows
+        return (total + 0.5 * float(np.square(weights[:-1]).sum())) / n_rows, gradient.ravel()
+
+    start = np.zeros((n_columns + 1) * n_logits)
+    fitted = minimize(loss, start, method="L-BFGS-B", jac=True, options={"maxiter": max_steps, **LBFGS_OPTIONS})
+    weights = fitted.x.reshape(n_columns + 1, n_logits)
+    logits = rows @ weights[:-1] + weights[-1]
+    return np.asarray(classes[(logits[:, 0] > 0).astype(np.int64) if n_logits == 1 else logits.argmax(axis=1)])

@@ -15,16 +15,19 @@ from urllib.parse import urlencode
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, ParameterError, RunNotFoundError, StoreError
-from equipoise.report.build_view import data_names
+from equipoise.report.build_view import data_names, result_in_percent
 from equipoise.report.sections import to_value
-from equipoise.runs.manifest import FILES, MANIFEST, RESULT, open_run
+from equipoise.runs.manifest import CASES, FILES, MANIFEST, RESULT, open_run
 from equipoise.runs.progress import ActiveRun, find_active_runs
 from equipoise.runs.run_folder import find_runs, result_from_dict
 from equipoise.runs.unit_table import parse_unit_lines
 from equipoise.stats.formatting import format_count, format_percent, n_decimals
+from equipoise.stats.result import DATA, MATCHER
+from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Value
+    from equipoise.runs.manifest import Manifest
 
 # A run directory as one row of the list: its headline, and nothing that takes long to read.
 
@@ -39,7 +42,8 @@ class RunSummary:
     """The row of one run in the list; ``note`` is the reason why it is incomplete or unreadable.
 
     ``key`` names it in an address, and ``fingerprint`` changes whenever a file of it does. ``units`` counts
-    all of them, ``n`` those with a value. A run that cannot be read has no score.
+    all of them, ``n`` those with a value. A run that cannot be read has no score. Runs with the same ``protocol`` are
+    on the same units of the same data and task; it is empty if the data are not known. ``names`` are all metrics.
     """
 
     key: str
@@ -57,6 +61,9 @@ class RunSummary:
     started: str = ""
     finished: str = ""
     note: str = ""
+    size: str = ""
+    names: tuple[str, ...] = ()
+    protocol: str = ""
 
     @classmethod
     def unreadable(cls, key: str, path: Path, fingerprint: str, note: str) -> RunSummary:
@@ -101,7 +108,8 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
     folder = open_run(path)
     manifest, file = folder.manifest, path / RESULT
     no_units = parse_unit_lines([], source=str(file))
-    result = result_from_dict(folder.json(RESULT), no_units, source=str(file))
+    stored = result_from_dict(folder.json(RESULT), no_units, source=str(file))
+    result = result_in_percent(stored)
     headline: dict[str, Any] = {}
     if result.estimates:
         best = next(iter(result.estimates.values()))
@@ -119,18 +127,101 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
         system=manifest.system,
         status=str(manifest.status),
         units=manifest.units,
-        data=data_names(manifest.datasets),
+        data=data_names(manifest.datasets or manifest.inputs),
         started=manifest.started,
         finished=manifest.finished,
         note=manifest.reason if not manifest.complete else "",
+        size=Vocabulary(_unit_noun(manifest)).units(manifest.units),
+        names=stored.names,
+        protocol=protocol_of(manifest, path),
         **headline,
     )
+
+
+def _unit_noun(manifest: Manifest) -> str:
+    kind = (manifest.evidence or {}).get("kind", "")
+    return str(manifest.settings.get(UNIT_NOUN) or EVIDENCE_NOUNS.get(kind, "item"))
+
+
+MAX_COMPARED_IDS = 5_000
+"""The ids of more units are not read for the list; such runs are compared by their number of units."""
+
+
+def protocol_of(manifest: Manifest, path: Path) -> str:
+    """A digest of what two runs must share to be compared, apart from a metric; empty if their data are not known."""
+    fingerprints = (manifest.datasets or manifest.inputs).values()
+    if not fingerprints or None in fingerprints:
+        return ""
+    settings = manifest.settings
+    rules = [settings.get(name) for name in ("ties", MATCHER, DATA)] + [manifest.parameters.get("task")]
+    kind = (manifest.evidence or {}).get("kind")
+    return digest(repr([sorted(map(str, fingerprints)), kind, manifest.units, rules, _unit_ids(manifest, path)]))
+
+
+def _unit_ids(manifest: Manifest, path: Path) -> list[bytes]:
+    """The ids of the units as they are stored, sorted; none if there are many."""
+    if manifest.units > MAX_COMPARED_IDS or CASES not in manifest.files:
+        return []
+    with (path / CASES).open("rb") as lines:
+        return sorted(line.partition(b', "values": ')[0] for line in lines)
 
 
 RESCAN_SECONDS = 0.5
 """Minimum seconds between two scans of the disk."""
 MAX_SCAN_SHARE = 5
 """A look that took a second is followed by a rest of this many."""
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs that can be compared: the same units, data and task, and at least one metric that all of them have.
+
+    ``metric`` is set only if several groups would have the same heading without it.
+    """
+
+    rows: tuple[RunSummary, ...]
+    metric: str = ""
+
+    @property
+    def data(self) -> str:
+        """The name of the data; empty if the runs cannot be compared, because their data are not known."""
+        return self.rows[0].data if self.rows[0].protocol else ""
+
+    @property
+    def heading(self) -> str:
+        """The data and the number of units."""
+        first = self.rows[0]
+        if first.status == UNREADABLE:
+            return "Unreadable"
+        return ", ".join(part for part in (first.data or "Unnamed data", first.size, self.metric) if part)
+
+    @property
+    def compared(self) -> tuple[RunSummary, ...]:
+        """The runs that a comparison of the whole group has; none if there would be only one."""
+        rows = tuple(row for row in self.rows if row.score is not None)
+        return rows if len(rows) > 1 and self.rows[0].protocol else ()
+
+
+def groups_of(rows: Sequence[RunSummary]) -> tuple[RunGroup, ...]:
+    """The rows in groups that can be compared, in the order of their first rows."""
+    groups: dict[tuple[str, ...], list[list[RunSummary]]] = {}
+    shared: dict[tuple[str, ...], list[set[str]]] = {}
+    for row in rows:
+        known = (row.protocol,) if row.protocol else ("", str(row.status == UNREADABLE), row.data, row.size)
+        same, metrics = groups.setdefault(known, []), shared.setdefault(known, [])
+        for index, names in enumerate(metrics):
+            if not row.protocol or names.intersection(row.names):
+                same[index].append(row)
+                names.intersection_update(row.names)
+                break
+        else:
+            same.append([row])
+            metrics.append(set(row.names))
+    order = {row.key: index for index, row in enumerate(rows)}
+    found = [RunGroup(tuple(group)) for same in groups.values() for group in same]
+    found.sort(key=lambda group: order[group.rows[0].key])
+    times = Counter(group.heading for group in found)
+    return tuple(replace(group, metric=group.rows[0].metric) if times[group.heading] > 1 else group for group in found)
 
 
 @dataclass(frozen=True)
@@ -146,6 +237,11 @@ class RunList:
     def by_key(self) -> Mapping[str, RunSummary]:
         """The rows by their keys in URLs."""
         return {row.key: row for row in self.rows}
+
+    @property
+    def groups(self) -> tuple[RunGroup, ...]:
+        """The runs in groups that can be compared."""
+        return groups_of(self.rows)
 
 
 class ResultsFolder:
@@ -257,8 +353,8 @@ class RunSelection:
             if known[key].status == UNREADABLE:
                 raise StoreError(f"the run {key} cannot be shown: {known[key].note}")
         rows = tuple(known[key] for key in dict.fromkeys(keys))
-        data = {row.data for row in rows}
-        others = (row for row in run_list.rows if row.data in data and row.score is not None and row not in rows)
+        groups = (group.compared for group in run_list.groups if set(rows) <= set(group.compared))
+        others = (row for group in groups for row in group if row not in rows)
         return cls(rows, primary, tuple(others)[:MAX_OTHERS])
 
     def hiding(self, row: RunSummary) -> RunSelection:

@@ -152,7 +152,7 @@ def test_a_copy_of_a_data_set_is_a_finding_and_tied_first_places_are_counted() -
     suite, *single = bench_views(comparison)
     assert "EQ207" not in {finding.code for view in single for finding in view.answer.findings}
     assert str(answer_parts([suite, *single], verbose=True)).count("EQ207") == 1
-    assert suite.answer.headline.startswith("Not decided: one and two share the highest mean score on these 2 data")
+    assert suite.answer.headline.startswith("Inconclusive: one and two share the highest mean score on these 2 data")
     shared = "one has the highest score on 2 of the 2 data sets (shared with another system on 2)."
     assert shared in " ".join(suite.answer.notes)
     different = run(["hash"], [data[0], bench.Similarity(pair_rows(), name="s")], baselines=False)
@@ -219,14 +219,15 @@ def test_a_resumed_run_has_the_prices_that_are_given(tmp_path: Path) -> None:
     assert prices[1] == pytest.approx(5.0 * prices[0])
 
 
+class SlowModel(CountingModel):
+    def encode(self, texts: Sequence[str]) -> Any:
+        import time
+
+        time.sleep(0.002 * len(texts))
+        return super().encode(texts)
+
+
 def test_the_decision_is_the_cheapest_system_that_is_not_worse_and_the_systems_to_drop() -> None:
-    class SlowModel(CountingModel):
-        def encode(self, texts: Sequence[str]) -> Any:
-            import time
-
-            time.sleep(0.002 * len(texts))
-            return super().encode(texts)
-
     class SlowRandomModel(RandomModel):
         def encode(self, texts: Sequence[str]) -> Any:
             import time
@@ -238,6 +239,13 @@ def test_the_decision_is_the_cheapest_system_that_is_not_worse_and_the_systems_t
     comparison = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
     assert comparison.decision.cheapest == "fast"
     assert set(comparison.decision.dropped) == {"useless"}
+
+
+def test_a_price_decides_before_the_time() -> None:
+    models = {"slow": SlowModel(), "priced": CountingModel()}
+    comparison = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False, prices={"priced": 0.1})
+    assert comparison.decision.cheapest == "slow"
+    assert not comparison.decision.dropped
 
 
 def test_differences_of_microseconds_do_not_affect_the_decision() -> None:

@@ -125,6 +125,34 @@ def test_the_test_split_is_the_default_and_other_splits_can_be_chosen(tmp_path: 
     assert error.value.code == "E300"
 
 
+def test_one_table_can_be_evaluated_in_several_ways(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    write(file, [{"text": f"text {row}", "label": "ab"[row % 2]} for row in range(40)])
+    names = [data.name for data in read_suite([f"{kind}{file}" for kind in ("", "few-shot:", "clustering:")])]
+    assert names == ["labels (classification)", "labels (few-shot)", "labels (clustering)"]
+
+
+def test_columns_of_text_and_a_split_are_for_the_data_sets_that_have_them(tmp_path: Path) -> None:
+    folder = str(beir(tmp_path / "beir"))
+    tickets = tmp_path / "tickets.csv"
+    write(tickets, [{"subject": row["text"], "label": row["label"]} for row in LABELLED])
+    retrieval, labelled = read_suite([folder, str(tickets)], text=["subject"], split="train")
+    assert list(retrieval.unit_ids) == ["q3"]  # the split, though the folder has no column subject
+    assert labelled.size == "8 texts, 2 labels"
+    first, second = read_suite([folder, str(beir(tmp_path / "other"))], text=["title"], split="train")
+    assert list(first.unit_ids) == list(second.unit_ids) == ["q3"]
+
+
+def test_columns_of_text_and_a_split_that_no_data_set_has_are_errors(tmp_path: Path) -> None:
+    folder = str(beir(tmp_path / "beir"))
+    file = tmp_path / "labels.csv"
+    write(file, LABELLED)
+    for options, word in (({"split": "dev"}, "dev"), ({"text": ["body"], "split": "train"}, "body")):
+        with pytest.raises(EquipoiseError, match=word) as error:
+            read_suite([folder, str(file)], **options)
+        assert error.value.code == "E300"
+
+
 def test_trec_judgements_and_numeric_ids_are_read(tmp_path: Path) -> None:
     file = tmp_path / "truth.qrels"
     file.write_text("q1 0 d1 1\nq2 0 d2 2\n")

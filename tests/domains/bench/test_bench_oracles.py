@@ -114,6 +114,22 @@ def test_retrieval_equals_mteb(model: GivenVectors) -> None:
         assert result[name].value == pytest.approx(expected[mteb_name], abs=5.1e-6)
 
 
+def test_texts_with_labels_need_no_scikit_learn(model: GivenVectors, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"text": f"{text} k{row % 3}", "label": row % 3} for row, text in enumerate(sentences(200, 5))]
+    kinds = [
+        bench.Classification(rows),
+        bench.Classification(rows, protocol="few-shot"),
+        bench.Clustering(rows),
+    ]
+    expected = [score_model(data, model)[data.primary].value for data in kinds]
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "sklearn":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    assert [score_model(data, model)[data.primary].value for data in kinds] == expected
+    assert not any(name.startswith("sklearn.") for name in sys.modules)
+
+
 @pytest.mark.engines("mteb")
 def test_few_shot_classification_equals_mteb(model: GivenVectors) -> None:
     from datasets import Dataset, DatasetDict

@@ -141,6 +141,8 @@ def test_unit_resampling_is_for_the_given_data_sets_and_not_for_others() -> None
     both = leaderboard(unit_table(), config=CONFIG)
     units = leaderboard(unit_table(), resample="units", config=CONFIG)
     assert (both.resample, units.resample) == ("both", "units")
+    assert "EQ424" in {finding.code for finding in both.findings}  # three data sets
+    assert "EQ424" not in {finding.code for finding in units.findings}
     assert units.tied_for_first == ("b",)
     assert len(units.separated) == 1
     assert not both.separated

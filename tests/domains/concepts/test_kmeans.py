@@ -1,6 +1,5 @@
 """K-means in numpy: compared with all partitions of a few points and with scikit-learn."""
 
-import sys
 from itertools import product
 
 import numpy as np
@@ -8,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
 
-from equipoise.tasks.numpy_estimators import fast_kmeans, kmeans, rotate_to_span
+from equipoise.tasks.numpy_estimators import _lloyd, fast_kmeans, kmeans, rotate_to_span
 
 
 def inertia(points: np.ndarray, labels: np.ndarray) -> float:
@@ -47,10 +47,30 @@ def test_few_points_are_clustered_as_by_scikit_learn(spread: float) -> None:
         assert np.array_equal(kmeans(points, count, seed=seed), expected)
 
 
-def test_few_points_are_clustered_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
-    points = np.repeat(np.eye(3) * 20, 5, axis=0) + np.random.default_rng(1).normal(size=(15, 3))
-    assert len(np.unique(kmeans(points, 3))) == 3
+@pytest.mark.parametrize("sparse", [False, True])
+def test_many_points_are_clustered_as_by_scikit_learn(sparse: bool) -> None:
+    engine = pytest.importorskip("sklearn.cluster").KMeans
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(40, 50))[rng.integers(0, 40, 2500)] + rng.normal(size=(2500, 50))
+    vectors = csr_array(np.where(points > 1, points, 0)) if sparse else points
+    assert np.array_equal(kmeans(vectors, 40), engine(40, n_init=10, random_state=0).fit_predict(vectors))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_empty_clusters_get_the_points_of_scikit_learn(sparse: bool) -> None:
+    private = pytest.importorskip("sklearn.cluster._kmeans")
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        points = rng.normal(size=(40, 3))
+        points -= points.mean(axis=0)
+        squares = np.square(points).sum(axis=1)
+        centers = np.vstack([points[:3], np.full((2, 3), 50.0)])  # no point is near the last two
+        vectors = csr_array(points) if sparse else points
+        expected, inertia, *_ = private._kmeans_single_lloyd(vectors, np.ones(40), centers.copy(), tol=1e-4)
+        labels, own_inertia = _lloyd(vectors, squares, centers.copy(), 1e-4)
+        assert np.array_equal(labels, expected)
+        assert own_inertia == pytest.approx(inertia)
+        assert len(set(labels.tolist())) == 5
 
 
 def test_separated_groups_are_clusters_and_a_seed_repeats_its_clusters() -> None:

@@ -205,7 +205,7 @@ def test_split_answers_name_the_models_whose_selected_chunks_split_some() -> Non
     ceilings = {"bm25": 1.0, "hash": 0.954}
     (some,) = with_affected_models([every], ceilings)
     assert some.severity == Severity.ISSUE
-    assert some.message == "chunk boundaries split some answers, which limits the accuracy of hash (at most 95 %)"
+    assert some.message == "chunk boundaries split answers, so accuracy is at most 95 % for hash"
     assert with_affected_models([replace(every, code="EQ103")], ceilings)[0].message == every.message
 
 

@@ -236,7 +236,8 @@ def test_findings_round_scores_as_the_table_does(n_hits):
     columns = {column.head: column.cells for column in scores.view().answer.columns}
     cell = dict(zip(columns["metric"], columns["estimate"], strict=True))["Acc@10"]
     (ceiling,) = [finding for finding in scores.findings if finding.code == "EQ303"]
-    assert f"Acc@10 {cell} %, {float(cell):g} % of the visits" in ceiling.message
+    assert ceiling.message.startswith(f"Acc@10 ({cell} %) is near its best")
+    assert f"Acc@10 {cell} %, {float(cell):g} % of the visits at the maximum" in ceiling.evidence
 
 
 @pytest.mark.parametrize("users", [None, USERS])

@@ -90,7 +90,10 @@ def test_the_reliability_diagram_shows_confidence_and_accuracy_per_bin() -> None
     assert tooltips_of(chart)[0] == "confidence 25.0 %: accuracy 50.0 % [30.0 %, 70.0 %]; 10 visits"
     assert "confidence 95.0 %: accuracy 80.0 %; 30 visits" in tooltips_of(chart)
     assert "30 of them are in overconfident bins" in chart.description
-    assert chart.spec["title"]["subtitle"] == "Expected calibration error 12.0 %; a perfectly calibrated model: 3.0 %."
+    assert (
+        chart.spec["title"]["subtitle"]
+        == "Expected calibration error 12.0 %; a perfectly calibrated model would have 3.0 %."
+    )
 
 
 def test_names_are_escaped() -> None:

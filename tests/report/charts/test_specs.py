@@ -280,7 +280,7 @@ def test_descriptions_name_every_tied_maximum() -> None:
         "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p = 0.2; equally large: oats minus corn."
     )
     assert win_matrix(table, systems).description == (
-        "The largest share of wins on HR@1 is 50 % of questions: rye over oats, rye over corn."
+        "The most one-sided comparison on HR@1: wins on 50 % of questions (rye over oats, rye over corn)."
     )
     best, worst = HeatCell("90 %", 0.9, 1.0), HeatCell("20 %", 0.2, 0.0)
     rows = (

@@ -162,7 +162,7 @@ def test_negative_values_have_a_minus_sign(tmp_path: Path) -> None:
 def test_undefined_units_and_chance_bounds_are_explained(tmp_path: Path) -> None:
     truth = {"q1": {"x": 1}, "q2": {"x": 0}, "q3": {"x": 1}}
     text = export([run_of(Ranking.from_runs(truth, {"q1": {"x": 1.0, "y": 0.5}}), "HR@1", tmp_path)], None, "latex")
-    assert "Undefined values are excluded: HR@1 of a (1 query)." in text
+    assert "1 query without a value is excluded." in text
     assert r"\emph{chance} & $\leq$ 0." in text
     assert "A chance level with an inequality sign is only a bound" in text
 

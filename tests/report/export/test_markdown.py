@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from equipoise.redaction import inert
+from equipoise.report.build_view import compare_runs
 from equipoise.report.export import export
-from equipoise.report.export.paper_table import escape_markdown
+from equipoise.report.export.paper_table import as_markdown, escape_markdown
+from stored_runs import ranks, synthetic_runs
 
 
 class TableCells(HTMLParser):
@@ -92,3 +96,15 @@ def test_a_system_name_does_not_turn_the_verdict_into_a_list(make_runs, name: st
     assert not {"ol", "ul", "h1", "blockquote"} & set(
         parse_markdown(export(exported.runs, exported.comparison, "md")).tags
     )
+
+
+def test_equal_gaps_are_stated_once(tmp_path: Path) -> None:
+    values = 1 / ranks(3, 30)
+    values[:, :2] = np.nan
+    other = np.where(np.isnan(values), 0.0, values)
+    other[0, 0] = np.nan
+    runs = synthetic_runs(tmp_path / "a", ["a", "b", "c"], {"MRR": values, "nDCG@10": values})
+    assert "2 units without a value are excluded for all systems." in as_markdown(runs, compare_runs(runs))
+    runs = synthetic_runs(tmp_path / "b", ["a", "b", "c"], {"MRR": values, "nDCG@10": other})
+    text = as_markdown(runs, compare_runs(runs))
+    assert "Undefined values are excluded: MRR of all systems (2 units) and nDCG@10 of a (1 unit)." in text

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,9 @@ from equipoise.report.view import RunsView
 from equipoise.runs.manifest import Status
 from equipoise.runs.run_folder import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.types import Finding, Severity, install_command
+from equipoise.stats.intervals import Interval
+from equipoise.stats.result import Estimate
+from equipoise.types import Direction, Finding, Severity, install_command
 from html_tree import Node, tree
 from stored_runs import bread_runs, ranks, synthetic_runs
 
@@ -372,3 +375,46 @@ def test_without_the_chart_converter_the_page_has_the_install_command(
     assert install_command("report") in hint
     assert document.all("figure") == []
     assert document.one("section", id="distributions").all("table")
+
+
+def test_many_metrics_and_many_parameters_are_rows(tmp_path: Path) -> None:
+    metrics = {f"HR@{k}": ranks(2, 30) <= k for k in range(1, 11)}
+    runs = synthetic_runs(tmp_path, ["a", "b"], metrics)
+    parameters = [{f"p{number}": number + index for number in range(9)} for index in range(2)]
+    runs = [
+        replace(run, manifest=replace(run.manifest, parameters=values))
+        for run, values in zip(runs, parameters, strict=True)
+    ]
+    document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
+    table = document.one("section", id="leaderboard").all("table")[-1]
+    assert [row.one("th").text for row in table.one("tbody").all("tr")] == list(metrics)
+    costs = document.one("section", id="costs").one("table")
+    assert [row.one("th").text for row in costs.one("tbody").all("tr")] == ["HR@1", *(f"P{n}" for n in range(9))]
+    assert all("data-systems" in cell.attributes for cell in table.one("tbody").all("td"))
+
+
+def test_the_page_uses_the_noun_of_the_systems(tmp_path: Path) -> None:
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30), "HR@1": ranks(2, 30) == 1})
+    settings = {"display": {"system": "embedding"}}
+    named = [replace(run, result=replace(run.result, settings={**run.result.settings, **settings})) for run in runs]
+    report = build_view(named, compare_runs(named), exports=False)
+    text = tree(render_html(report, charts=False)).one("main").text
+    assert "Embeddings in the tables" in text
+    assert "Embeddings in the same tie band" in text
+    assert "System" not in text
+
+
+def test_metrics_that_are_measured_have_their_unit_in_the_heading(tmp_path: Path) -> None:
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)})
+    interval = Interval.unknown("one pass")
+    speed = Estimate("Throughput", 28_496.349, interval, 30, 0, nan, Direction.UP, "queries a second")
+    measured = [
+        replace(run, result=replace(run.result, estimates={**run.result.estimates, "Throughput": speed}))
+        for run in runs
+    ]
+    report = build_view(measured, compare_runs(measured), exports=False)
+    text = render_html(report, charts=False)
+    assert "Throughput (queries/s)" in text
+    assert ">28,496<" in text
+    assert "28,496.3" not in text
+    assert "each system was measured once" in text

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from equipoise.errors import ParameterError
+from equipoise.report.answer import Answer
 from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.export import export
-from equipoise.report.view import RunsView
+from equipoise.report.view import RunsView, View
 from equipoise.runs.manifest import Status
 from equipoise.runs.run_folder import StoredRun
 from equipoise.runs.unit_table import UnitContent
@@ -301,3 +302,11 @@ def test_with_several_pairs_the_caption_explains_intervals_that_exclude_0(tmp_pa
 def _runs_with_slices(folder: Path, values: Floats, kinds: dict[str, dict[str, str]]) -> list[StoredRun]:
     details: dict[str | int, UnitContent] = {unit: UnitContent("?", slices=slices) for unit, slices in kinds.items()}
     return synthetic_runs(folder, ["a", "b"], {"nDCG@10": values}, details=details)
+
+
+def test_the_hint_of_the_experiment_replaces_that_of_a_finding(tmp_path: Path) -> None:
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 40)})
+    finding = replace(build_view(runs, compare_runs(runs), exports=False).answer.findings[0], hint="use a larger tree")
+    experiment = View(Answer("The decision.", (), findings=(finding,)))
+    report = build_view(runs, compare_runs(runs), experiment=experiment, exports=False)
+    assert [other.hint for other in report.answer.findings if other.code == finding.code] == ["use a larger tree"]

@@ -212,3 +212,14 @@ def test_slices_of_units_are_stored_as_indices(tmp_path: Path) -> None:
     runs = synthetic_runs(tmp_path, ["s", "t"], {"MRR": [[1.0, 0.5, 0.2], [1.0, 0.4, 0.1]]}, details=details)
     (kind,) = explorer_of(view_of(runs)).slices
     assert kind == {"name": "kind", "values": ["a", "b"], "of": [1, 0, -1]}
+
+
+def test_values_of_slices_are_in_natural_order(tmp_path: Path) -> None:
+    values = {"user": ["u10", "u9", "u1"], "hour": ["10", "0", "2"]}
+    details: dict[str | int, UnitContent] = {
+        f"q{index}": UnitContent("", slices={name: column[index] for name, column in values.items()})
+        for index in range(3)
+    }
+    runs = synthetic_runs(tmp_path, ["s"], {"MRR": [[1.0, 0.5, 0.2]]}, details=details)
+    slices = {part["name"]: part["values"] for part in explorer_of(view_of(runs)).slices}
+    assert slices == {"user": ["u1", "u9", "u10"], "hour": ["0", "2", "10"]}

@@ -96,7 +96,8 @@ _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option(
         "--epochs",
         type=click.IntRange(min=1),
-        help="Maximum number of epochs.  [default: 1000; Euclidean 300 or 400; with --device 250]",
+        help="Maximum number of epochs.  [default: 1000; 250 on a GPU; for Euclidean embeddings 400 if trained on "
+        "parents, else 300]",
     ),
     click.option(
         "--restarts",
@@ -255,7 +256,12 @@ def evaluate(
     **ranking: Any,
 ) -> int:
     """See ``EVALUATE_HELP``."""
-    from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
+    from equipoise.domains.accounts.experiment import (
+        UNTRAINED_SHARE,
+        evaluate_tree,
+        job_weights,
+        tree_evaluation_config,
+    )
     from equipoise.runs.executors import check_device
 
     if distances:
@@ -284,8 +290,9 @@ def evaluate(
     if vectors_geometry is None:
         _report_assumed_geometry(out, user_vectors, "--vectors-geometry")
     report_devices(out, checked)
-    n_jobs = sum(len(checked.seeds_for(spec)) for spec in checked.specs)
-    with executor_context(engine, out, "an embedding"), out.progress(len(user_vectors) + n_jobs) as step:
+    weights = {**dict.fromkeys(user_vectors, UNTRAINED_SHARE), **job_weights(checked)}
+    n_jobs = len(user_vectors) + sum(len(checked.seeds_for(spec)) for spec in checked.specs)
+    with executor_context(engine, out, "an embedding"), out.progress(n_jobs, weights) as step:
         evaluation = evaluate_tree(
             tree,
             geometries,
@@ -612,7 +619,7 @@ def demo(
     out: Output, /, business_id: str, dims: tuple[int, ...], device: str | None, config: StatsConfig, output: str | None
 ) -> int:
     """See ``DEMO_HELP``."""
-    from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
+    from equipoise.domains.accounts.experiment import evaluate_tree, job_weights, tree_evaluation_config
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.trees.read import accounts
     from equipoise.domains.accounts.trees.sql import read_sql
@@ -629,7 +636,8 @@ def demo(
     checked = tree_evaluation_config(DEMO_GEOMETRY, dims, **settings)
     tree = replace(read_sql(str(accounts()), business_id), source=f"Chart of accounts of {business_id}")
     report_devices(out, checked)
-    with out.progress(len(checked.specs)) as step:
+    weights = job_weights(checked)
+    with out.progress(len(weights), weights) as step:
         evaluation = evaluate_tree(tree, DEMO_GEOMETRY, dims, output=output, command=out.command, step=step, **settings)
     if out.json:
         out.data(evaluation.to_dict())
@@ -648,10 +656,11 @@ PLOT_HELP = """
 Plot an embedded tree with its edges, hyperbolic embeddings in the Poincare disk and others in the plane. An HTML file
 shows every node, with search, zoom and collapsible groups, and works offline. It also has charts of the norm against
 the position between root and leaf and, for several dimensions, of mean rank (MR) and mean average precision (MAP)
-against dimensions. An .svg or .png file has one chart. RESULTS is a folder of eq accounts evaluate, or a file of
-vectors; a file also needs the tree.
+against dimensions. An .svg or .png file has one chart. RESULTS is a folder written by eq accounts evaluate, or a file
+of vectors; a file also needs the tree.
 """
 
+PLOT_STEPS = 3
 CHART_SUFFIXES = (".html", ".svg", ".png")
 DIMENSION_CHARTS = "dimensions-"
 """Start of the names of charts that show all embeddings."""
@@ -666,7 +675,7 @@ DIMENSION_CHARTS = "dimensions-"
     metavar="NAME",
     help="Only this chart, such as dimensions-mr.  [default: all in HTML, the tree in .svg and .png]",
 )
-@click.option("-o", "--output", required=True, metavar="FILE", help="disk.html, or an .svg or .png file.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="The output file: .html, .svg or .png.")
 @options.output_options
 @pass_output
 def plot(
@@ -683,9 +692,13 @@ def plot(
     file = Path(output)
     check_suffix(file, CHART_SUFFIXES, "chart")
     check_writable(file, example="disk.html")
-    tree_charts = read_tree_charts(out, Path(results), source, system, geometry)
-    charts = _select_charts(tree_charts.charts(), chart)
-    _write_charts_file(file, tree_charts, charts)
+    with out.progress(PLOT_STEPS) as step:
+        step("reading the tree and its vectors")
+        tree_charts = read_tree_charts(out, Path(results), source, system, geometry)
+        step("drawing")
+        charts = _select_charts(tree_charts.charts(), chart)
+        step(f"writing {file.name}")
+        _write_charts_file(file, tree_charts, charts)
     is_embedding_chart = any(not item.name.startswith(DIMENSION_CHARTS) for item in charts)
     if out.json:
         names = [item.name for item in (charts if file.suffix.casefold() == ".html" else charts[:1])]

@@ -453,7 +453,7 @@ def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[
     rate = ""
     if not isnan(listed.detection_rate):
         percent = format_value(100 * listed.detection_rate, 0)
-        rate = f"In a simulation, {percent} % of the accounts moved to random other parents are found."
+        rate = f"In a simulation, {percent} % of the accounts that were moved to a random parent were found."
     if not listed:
         return [f"{tree.source}: none of {accounts} is likely misfiled, according to {basis} ({model}). {rate}".strip()]
     first = listed[0]
@@ -579,7 +579,7 @@ def _place_answer(tree: Tree, what: str, ranked: Sequence[ParentCandidate]) -> s
     n_others = 1 + len(alternatives) - len(named)
     others = [f"{n_others:,} with less"] if n_others else []
     *first, last = [*parents, *others]
-    return f"Not decided: {', '.join(first)} or {last}."
+    return f"Inconclusive: {', '.join(first)} or {last}."
 
 
 def _show_placement(
@@ -589,17 +589,18 @@ def _show_placement(
     from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.embedders import tree_embedder
     from equipoise.domains.accounts.placement import evaluate_placement
+    from equipoise.progress import report_share
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_interval, format_value
 
     model, spec = named_model
-    with out.count("placing held-out accounts, epochs of training") as count:
+    with out.working("placing held-out accounts"):
         evaluation = evaluate_placement(
             tree,
             spec,
             model_name=model,
             held_out=held_out,
-            embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed, progress=count),
+            embed=lambda part: tree_embedder("lorentz").fit(part, dim, config.seed, progress=report_share),
             config=config,
         )
     if out.json:
@@ -617,8 +618,8 @@ def _show_placement(
     chance = results[0].estimates
     only = (
         f" Of the {pluralize(evaluation.n_held_out, 'account')}, {evaluation.n_only_children:,} "
-        f"{'has' if evaluation.n_only_children == 1 else 'have'} no sibling left, so neither name nor sibling can find "
-        "the parent."
+        f"{'has' if evaluation.n_only_children == 1 else 'have'} no sibling left: a parent without other children "
+        "is not ranked, so it cannot be found."
         if evaluation.n_only_children
         else ""
     )
@@ -658,7 +659,7 @@ embedding_options = options.joined(
     click.option(
         "--system",
         metavar="NAME",
-        help="An embedding of the folder, such as lorentz-5.  [default: combinatorial-2 or, without it, the hyperbolic "
+        help="An embedding in the folder, such as lorentz-5.  [default: combinatorial-2 or, without it, the hyperbolic "
         "one with the fewest dimensions]",
     ),
     click.option(
@@ -677,8 +678,8 @@ NEAREST_HELP = """
 
 List the nearest neighbours of an account in an embedding, and the ancestors that the embedding predicts: the nearest
 node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on. The account is given
-by its id, its name, or its path of names such as Assets:Cash. RESULTS is a folder of eq accounts evaluate, or a file of
-vectors; a file also needs the tree.
+by its id, its name, or its path of names such as Assets:Cash. RESULTS is a folder written by eq accounts evaluate, or a
+file of vectors; a file also needs the tree.
 """
 
 

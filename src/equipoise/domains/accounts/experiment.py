@@ -29,12 +29,14 @@ from equipoise.domains.accounts.evaluation import (
 )
 from equipoise.domains.accounts.results import AccountsEvaluation, EmbeddingStore
 from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config, fit_on_device
-from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
+from equipoise.domains.accounts.training.trainer import default_restarts
+from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS, Tree
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree, in_geometry
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.geometry.gpu_search import check_device_name, torch_device
 from equipoise.geometry.spaces import ALIASES
 from equipoise.geometry.spaces import geometry as geometry_named
+from equipoise.progress import portion, report_share
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, LocalExecutor, check_device
 from equipoise.runs.experiment_folder import ExperimentFolder
@@ -231,23 +233,29 @@ def train_best_learning_rate(
     """
     if not spec.is_trained:
         return _fit(tree, spec, {}, seed, progress)
-    learning_rates = (
+    learning_rates: Sequence[Any] = (
         [settings.training["learning_rate"]] if "learning_rate" in settings.training else settings.learning_rates
     )
     if settings.is_on_device(spec):
-        candidates = [
-            _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, settings.device)
-            for learning_rate in learning_rates
-        ]
+        candidates = []
+        for number, learning_rate in enumerate(learning_rates):
+            training = {**settings.training, "learning_rate": learning_rate}
+            with portion(number / len(learning_rates), (number + 1) / len(learning_rates)):
+                candidates.append(_fit(tree, spec, training, seed, progress, settings.device))
         return check_finite_vectors(min(candidates, key=training_loss), spec.system)
     default = tree_embedder(spec.embedder, **settings.training).config.learning_rate  # type: ignore[attr-defined]
     first, *others = sorted(learning_rates, key=lambda rate: abs(math.log(rate / default)))
-    best = _fit(tree, spec, {**settings.training, "learning_rate": first}, seed, progress)
+    n_starts = settings.training.get("restarts") or default_restarts(len(tree.pairs(PARENT)))
+    n_runs = n_starts + len(others)
+    with portion(0.0, n_starts / n_runs):
+        best = _fit(tree, spec, {**settings.training, "learning_rate": first}, seed, progress)
     start = int(best.settings["start"])
-    for learning_rate in others:
+    for number, learning_rate in enumerate(others, n_starts):
         if training_loss(best) == 0.0:
             break
-        candidate = _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, start=start)
+        training = {**settings.training, "learning_rate": learning_rate}
+        with portion(number / n_runs, (number + 1) / n_runs):
+            candidate = _fit(tree, spec, training, seed, progress, start=start)
         best = min(best, candidate, key=training_loss)
     return check_finite_vectors(best, spec.system)
 
@@ -274,15 +282,20 @@ def _fit(
     device: str | None = None,
     start: int | None = None,
 ) -> NodeVectors:
+    def report(done: int, total: int) -> None:
+        report_share(done, total)
+        if progress is not None:
+            progress(done, total)
+
     if device is not None and spec.dim is not None:
-        return fit_on_device(device, spec.embedder, tree, spec.dim, seed, options=training, progress=progress)
+        return fit_on_device(device, spec.embedder, tree, spec.dim, seed, options=training, progress=report)
     embedder = tree_embedder(spec.embedder, **training)
     try:
         if start is not None and spec.dim is not None:
             assert isinstance(embedder, LorentzEmbedder)
-            return embedder.fit_from(tree, spec.dim, seed, start, progress=progress)
+            return embedder.fit_from(tree, spec.dim, seed, start, progress=report)
         # Without a dimension a text model keeps its full dimension.
-        return embedder.fit(tree, spec.dim, seed, progress=progress)  # type: ignore[arg-type]
+        return embedder.fit(tree, spec.dim, seed, progress=report)  # type: ignore[arg-type]
     except ParameterError as error:
         raise ParameterError(f"{spec.system}: {error.message}", hint=error.hint) from error
 
@@ -455,6 +468,19 @@ def _embedding_inputs(config: TreeEvaluationConfig, store: EmbeddingStore | None
         for spec in config.specs
         for seed, is_first in zip(config.seeds_for(spec), chain([True], repeat(False)), strict=False)
     ]
+
+
+UNTRAINED_SHARE = 0.05
+"""The expected time of an embedding that is not trained, as a share of the time of a trained one."""
+
+
+def job_weights(config: TreeEvaluationConfig) -> dict[str, float]:
+    """The expected relative time of each job by name, for the progress."""
+    return {
+        item.name: 1.0 if item.spec.is_trained and config.same_points(item.spec) is None else UNTRAINED_SHARE
+        for item in _embedding_inputs(config, None)
+        if item.spec is not None
+    }
 
 
 def _converted_inputs(

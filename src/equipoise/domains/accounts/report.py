@@ -316,8 +316,8 @@ def training_relation_notes(rows: Sequence[EmbeddingEvaluation], relation: str) 
             names = [row.system for row in rows if row.train_relation == other]
             notes.append(
                 f"{join_names(names)} {'was' if len(names) == 1 else 'were'} trained on a different relation from "
-                f"the one that is ranked: the positives of a node were {TARGETS[other]}, its ranking targets are "
-                f"{TARGETS[relation]}."
+                f"the one that is ranked: the positives of a node were {TARGETS[other]}, whereas its ranking targets "
+                f"are {TARGETS[relation]}."
             )
     return notes
 

@@ -132,7 +132,7 @@ class AccountEmbedderTester:
         distance_metric: str = "euclidean",
         **training: Any,
     ) -> DataFrame:
-        """Evaluate an embedder in several numbers of dimensions.
+        """Evaluate an embedder for several numbers of dimensions.
 
         Parameters
         ----------

@@ -53,7 +53,7 @@ classification:, few-shot:, clustering:, bitext:.
 
 Every model and variant is scored with an interval, and models are compared in pairs on the same queries or texts.
 BM25, TF-IDF and random vectors are added as baselines. With several data sets, the output states which model has the
-best mean on these data sets, and what is known about other data sets like them. With -o FOLDER, each result is stored
+best mean on these data sets, and how far this holds for similar data sets. With -o FOLDER, each result is stored
 as soon as it is computed, and repeating the command computes only what is missing.
 """
 
@@ -76,8 +76,8 @@ tunable = options.names_in("equipoise.domains.bench.systems", "TUNABLE")
     commas=True,
     type=click.IntRange(min=1),
     metavar="N ...",
-    help="Also evaluate vectors truncated to N dimensions. With --dtypes, both are combined; add float32 to --dtypes "
-    "for truncation alone.",
+    help="Also evaluate vectors truncated to N dimensions. With --dtypes, every combination is evaluated; add float32 "
+    "to --dtypes for truncation alone.",
 )
 @click.option(
     "--dtypes",
@@ -162,7 +162,8 @@ def run(
     content = plan.stored()
     failures: Mapping[str, EquipoiseError] = {}
     if content is None:
-        with executor_context(engine, out, "a system on a data set"), out.progress(len(plan.jobs)) as step:
+        bar = out.progress(len(plan.jobs) + 1, plan.weights)
+        with executor_context(engine, out, "a system on a data set"), bar as step:
             comparison = run_benchmark(
                 plan,
                 threads=threads,
@@ -227,17 +228,12 @@ List the kinds of data, their formats, and their metrics. Models are ordered by 
 @pass_output
 def ls(out: Output, /) -> int:
     """See ``LS_HELP``."""
-    from equipoise.domains.bench.read_data import KINDS
+    from equipoise.domains.bench.read_data import listed_kinds
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
 
-    kinds = list(KINDS.values())
+    kinds = listed_kinds()
     if out.json:
-        out.data(
-            [
-                {"kind": kind.kind, "title": kind.title, "formats": kind.formats, "metrics": list(kind.metrics)}
-                for kind in kinds
-            ]
-        )
+        out.data([{**kind._asdict(), "metrics": list(kind.metrics)} for kind in kinds])
         return exits.DONE
     if out.to:
         out.show(
@@ -263,10 +259,7 @@ def ls(out: Output, /) -> int:
             Paragraph(
                 "In a folder of tables, each table is a data set. KIND:PATH names the kind, such as clustering:PATH."
             ),
-            Paragraph(
-                "few-shot:PATH is classification under MTEB's protocol: the same tables, 8 texts per label. "
-                "Metric: Acc."
-            ),
+            Paragraph("few-shot is classification under MTEB's protocol: 8 texts per label, 10 experiments."),
         ]
     out.show(*parts)
     return exits.DONE
@@ -278,9 +271,10 @@ LEADERBOARD_HELP = """
   eq leaderboard results/ --missing models -o report/
   eq leaderboard per_query.csv --resample units --to md
 
-Show which models may be first, and which adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown, LaTeX, JSON
-or parquet) has one row per model and one column per data set, or one row per model, data set and unit (such as a
-query). It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
+Show which models may be first, and which models at adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown,
+LaTeX, JSON or parquet) has one row per model and one column per data set, or one row per model, data set and unit (such
+as a query). It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories (of eq score -o or
+eq bench run -o).
 
 The rank interval of a model comes from simultaneous tests against all other models (Mogstad et al., 2024). Their
 critical values come from a paired bootstrap, which resamples data sets and, if the table has them, units. The
@@ -334,7 +328,9 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
     metavar="NAME ...",
     help="Only these subsets of MTEB results.",
 )
-@options.stats_options(tested="Only differences of adjacent ranks are tested; rank intervals do not depend on it.")
+@options.stats_options(
+    tested="Only models at adjacent ranks are compared in pairs; rank intervals do not depend on it."
+)
 @click.option("-o", "--output", "folder", metavar="FOLDER", help="Write results.json and report.html here.")
 @options.fail_option
 @options.table_options(file=False)

@@ -80,7 +80,7 @@ def dense_cost(
         dims=float(model.dims),
         bytes_per_vector=stored,
         index_bytes=stored * len(documents),
-        price=nan if price is None else price * _tokens_per_text(encoder, documents),
+        price=_price(encoder, documents, encoder.price if price is None else price),
     )
 
 
@@ -144,8 +144,16 @@ def retriever_cost(system: OpenSystem, data: BenchData) -> SystemCost:
         queries_per_second=len(latencies) / sum(latencies) if queries and lexical else nan,
         latency_p50=float(np.percentile(latencies, 50)),
         latency_p95=float(np.percentile(latencies, 95)),
+        price=0.0 if lexical else nan,
         bytes_per_vector=system.retriever.card.bytes_per_vector or nan,
     )
+
+
+def _price(encoder: MeasuredEncoder, documents: Sequence[str], per_million_tokens: float | None) -> float:
+    """US dollars per million documents: 0 for a local model, NaN for a service without a known price."""
+    if not per_million_tokens:
+        return nan if per_million_tokens is None else 0.0
+    return per_million_tokens * _tokens_per_text(encoder, documents)
 
 
 def _rate(encoder: MeasuredEncoder, used: EncoderUse, role: Role, texts: Sequence[str]) -> float:

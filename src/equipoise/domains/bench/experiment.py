@@ -165,6 +165,10 @@ def compare(
     return run_benchmark(plan, cache=cache, threads=threads, progress=progress, command=command, engine=engine)
 
 
+FAST_SHARE = 0.02
+"""The expected time of a job that encodes no new texts, as a share of the time of one that does."""
+
+
 @dataclass(frozen=True)
 class BenchPlan:
     """The data sets, systems and jobs of a benchmark."""
@@ -175,6 +179,20 @@ class BenchPlan:
     folder: ExperimentFolder | None
     config: StatsConfig
     prices: Mapping[str, float]
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """The expected relative time of each job by name, for the progress: most of it is for encoding new texts."""
+        weights: dict[str, float] = {}
+        encoded: set[tuple[str, int]] = set()
+        for job in self.jobs:
+            system, place = self.systems[job.inputs.system], job.inputs.data
+            keys = {(key, place) for key in encoder_keys(system.model) if key != RANDOM}
+            n_slow = len(keys - encoded) + (system.reranker is not None)
+            encoded |= keys
+            characters = sum(len(text) for texts in self.suite[place].texts for text in texts)
+            weights[job.name] = characters * (n_slow or FAST_SHARE)
+        return weights
 
     @property
     def key(self) -> str:
@@ -244,7 +262,7 @@ def run_benchmark(
         if system.reranker is not None:
             pool.reranker(system.reranker)  # one that cannot be opened is an error before any model is loaded
     try:
-        with report_progress(folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
+        with report_progress(folder, "benchmark", len(plan.jobs) + 1, command=command, step=progress) as step:
             results = run_jobs(
                 evaluate_job,
                 plan.jobs,
@@ -254,12 +272,14 @@ def run_benchmark(
                 progress=step,
                 n_cores=threads,
             )
+            step("comparing the systems")
+            comparison = collect(plan, results)
+            if store is not None:
+                paths = [store.path(job) for job in plan.jobs if job.name in results.outputs]
+                comparison.write(store.folder.path, paths)
+            return comparison
     finally:
         pool.keep_only(())
-    comparison = collect(plan, results)
-    if store is not None:
-        comparison.write(store.folder.path, [store.path(job) for job in plan.jobs if job.name in results.outputs])
-    return comparison
 
 
 def collect(plan: BenchPlan, results: JobResults[ScoredSystem]) -> BenchComparison:
@@ -299,7 +319,7 @@ def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConf
     return compare_systems([system.result for system in scored], [data.primary], primary=data.primary, config=config)
 
 
-PROTOCOL = "bench 2"
+PROTOCOL = "bench 3"
 """Part of the key of stored runs; it changes when the same inputs would give other scores."""
 
 

@@ -140,7 +140,7 @@ class LeaderboardAnalysis:
             return [float("nan")] * len(intervals), [Interval.unknown(reason) for _ in intervals]
         points = self.scores["mean"].points
         if self.table.lower >= set(self.table.datasets):
-            points, intervals = -points, [replace(i, low=-i.high, high=-i.low) for i in intervals]
+            points, intervals = -points, [interval.mirrored() for interval in intervals]
         return points.tolist(), [interval.clipped(bounds) for interval in intervals]
 
     @property
@@ -158,7 +158,7 @@ class LeaderboardAnalysis:
 
         >>> scores = {"a": {"x": 1.0, "y": 2.0, "z": 3.0}, "b": {"x": 2.0, "y": 1.0, "z": 3.5}}
         >>> print(leaderboard(scores).verdict())
-        Not decided: both models may be first on 3 data sets at 95 % confidence.
+        Inconclusive: both models may be first on 3 data sets at 95 % confidence.
         """
         tied, n_models = self.tied_for_first, len(self.table.models)
         level = f"at {format_percent(self.config.confidence_level)} confidence"
@@ -167,9 +167,9 @@ class LeaderboardAnalysis:
             return f"{tied[0]} is the best of {n_models} models on {self._sample}: {others} be first {level}."
         if len(tied) == n_models:
             models = "both models" if n_models == 2 else f"all {n_models} models"
-            return f"Not decided: {models} may be first on {self._sample} {level}."
+            return f"Inconclusive: {models} may be first on {self._sample} {level}."
         models = f"{len(tied)} of {n_models} models"
-        return f"Not decided: {models} may be first on {self._sample} {level} ({join_names(tied)})."
+        return f"Inconclusive: {models} may be first on {self._sample} {level} ({join_names(tied)})."
 
     @property
     def _sample(self) -> str:
@@ -382,7 +382,7 @@ def leaderboard(
             name: order_change(primary.points, other.points) for name, other in scores.items() if name != chosen
         },
         without_dataset=leave_one_out(primary, rows, chosen),
-        findings=_findings(source, complete),
+        findings=_findings(source, complete, mode),
         config=config,
     )
 
@@ -394,13 +394,15 @@ def _default_resample(units: Sequence[Floats] | None, aggregate: str) -> Resampl
     return "units" if len(units) == 1 and aggregate == "mean" else "both"
 
 
-def _findings(source: ScoreTable, complete: ScoreTable) -> tuple[Finding, ...]:
+def _findings(source: ScoreTable, complete: ScoreTable, mode: Resample) -> tuple[Finding, ...]:
     """The findings about the table as read, and about the complete part of it."""
     from equipoise.domains.bench.score_table import FEW_DATASETS_CODE
 
     # The number of data sets that are used decides what can be separated.
     findings = [finding for finding in run_checks(source) if finding.code != FEW_DATASETS_CODE]
     codes = {finding.code for finding in findings}
+    if mode == "units":  # the test is over units
+        codes.add(FEW_DATASETS_CODE)
     return (*findings, *(finding for finding in run_checks(complete) if finding.code not in codes))
 
 

@@ -115,7 +115,7 @@ def _ranks_line(analysis: LeaderboardAnalysis) -> str:
     names = [f"{models[pair.better]} above {models[pair.worse]}" for pair in separated]
     listed = f": {join_names(names)}" if names else ""
     without = f" ({uncorrected} without the correction)" if analysis.config.correction != "none" else ""
-    return f"Adjacent ranks that differ significantly: {len(separated)} of {len(pairs)}{without}{listed}."
+    return f"Models at adjacent ranks that differ significantly: {len(separated)} of {len(pairs)}{without}{listed}."
 
 
 def _order_line(analysis: LeaderboardAnalysis) -> str:

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from equipoise.domains.bench.base_data import BenchData
 from equipoise.domains.bench.retrieval_data import Reranking, Retrieval
 from equipoise.domains.bench.text_data import (
     BINARY,
+    FEW_SHOT_METRICS,
+    FEW_SHOT_TITLE,
     Bitext,
     Classification,
     Clustering,
@@ -38,13 +40,39 @@ KINDS: dict[str, type[BenchData]] = {
 }
 """The kinds of data by name."""
 
+FEW_SHOT = "few-shot"
+
 PREFIXES: dict[str, tuple[type[BenchData], Mapping[str, Any]]] = {
     **{name: (kind, {}) for name, kind in KINDS.items()},
-    "few-shot": (Classification, {"protocol": "few-shot"}),
+    FEW_SHOT: (Classification, {"protocol": FEW_SHOT}),
     "sts": (Similarity, {}),
     "pairs": (PairClassification, {}),
 }
 """What can precede a path with a colon."""
+
+
+class ListedKind(NamedTuple):
+    """A kind of data as ``eq bench ls`` lists it."""
+
+    kind: str
+    title: str
+    formats: str
+    metrics: tuple[str, ...]
+
+
+def listed_kinds() -> list[ListedKind]:
+    """Every kind of data; few-shot classification is listed after classification.
+
+    >>> [entry.kind for entry in listed_kinds()][4:7]
+    ['classification', 'few-shot', 'clustering']
+    """
+    entries = []
+    for kind in KINDS.values():
+        entries.append(ListedKind(kind.kind, kind.title, kind.formats, tuple(kind.metrics)))
+        if kind is Classification:
+            formats = f"one table with text and label, named as {FEW_SHOT}:PATH"
+            entries.append(ListedKind(FEW_SHOT, FEW_SHOT_TITLE, formats, FEW_SHOT_METRICS))
+    return entries
 
 
 def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None, name: str = "") -> BenchData:
@@ -150,7 +178,8 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     names = Counter(data.name for data in datasets)
     for data in datasets:
         if names[data.name] > 1:  # one table as two kinds of data
-            data.name = f"{data.name} ({data.kind})"
+            is_few_shot = isinstance(data, Classification) and data.protocol == FEW_SHOT
+            data.name = f"{data.name} ({FEW_SHOT if is_few_shot else data.kind})"
     names = Counter(data.name for data in datasets)
     for name, count in names.items():
         if count > 1:
@@ -159,21 +188,32 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
 
 
 def _read_all(sources: Sequence[tuple[Any, str]], text: Sequence[str], split: str | None) -> list[BenchData]:
-    """All data sets; ``text`` and ``split`` apply to those that have them, and to one of them at least."""
+    """All data sets; ``text`` and ``split`` each apply to those that have them, and to one data set at least."""
     if len(sources) == 1 or not (text or split):
         return [read_data(source, text=text, split=split, name=name) for source, name in sources]
-    datasets, refusals = [], []
+    attempts = list(dict.fromkeys([(tuple(text), split), (tuple(text), None), ((), split), ((), None)]))
+    datasets = []
+    without_text: list[EquipoiseError] = []
+    without_split: list[EquipoiseError] = []
     for source, name in sources:
-        try:
-            datasets.append(read_data(source, text=text, split=split, name=name))
-        except (UnknownNameError, InputError) as error:
-            refusals.append(error)
+        errors: list[EquipoiseError] = []
+        for some_text, some_split in attempts:
             try:
-                datasets.append(read_data(source, name=name))
-            except EquipoiseError:
-                raise error from None
-    if len(refusals) == len(sources):
-        raise refusals[0]
+                datasets.append(read_data(source, text=some_text, split=some_split, name=name))
+            except (UnknownNameError, InputError) as error:
+                errors.append(error)
+                continue
+            if text and not some_text:
+                without_text.append(errors[:2][-1])  # the error without the split, if there is one
+            if split is not None and some_split is None:
+                without_split.append(errors[-1])
+            break
+        else:
+            raise errors[0]
+    n_folders = sum(_is_retrieval_folder(source) for source, _ in sources)
+    for errors, count in ((without_text, len(sources)), (without_split, n_folders)):
+        if errors and len(errors) == count:
+            raise errors[0]
     return datasets
 
 

@@ -16,6 +16,7 @@ from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
+from equipoise.progress import portion
 from equipoise.report.answer import (
     TIED,
     WORSE,
@@ -156,7 +157,7 @@ def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -
     first = f"{name_list(equal)} {'share' if len(equal) > 1 else 'has'} the highest mean score"
     verb = "is" if len(lower) == 1 else "are"
     others = f", but {name_list(lower)} {verb} not significantly worse" if lower else ""
-    return f"Not decided: {first} on these {count} data sets ({mean}){others}."
+    return f"Inconclusive: {first} on these {count} data sets ({mean}){others}."
 
 
 def _other_datasets(suite: Aggregate) -> str:
@@ -296,18 +297,18 @@ def _dropped(comparison: BenchComparison) -> list[str]:
     shown = [f"{name} ({better})" for name, better in list(decision.dropped.items())[:MAX_NAMES]]
     more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
     return [
-        f"Can be dropped: {'; '.join(shown)}{more}. The system in parentheses is significantly better, takes at most "
-        f"{TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count as equal), and "
-        "needs no more bytes per vector."
+        f"Can be dropped: {'; '.join(shown)}{more}. The system in parentheses is significantly better, costs no more, "
+        f"takes at most {TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count "
+        "as equal), and needs no more bytes per vector."
     ]
 
 
 def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:
-    one, other = comparison.cost(cheap)[0], comparison.cost(best)[0]
+    one, other = comparison.cost(cheap)[1], comparison.cost(best)[1]
     if isfinite(one) and isfinite(other) and other > 1.5 * one:
         # A time is measured once, so the ratio is rounded to one significant digit.
         ratio = f"{float(f'{other / one:.0e}'):,.0f}" if other > 2 * one else f"{other / one:.1f}"
-        return f" (about {ratio} times faster)"
+        return f" (about {ratio} times faster than {best})"
     return ""
 
 
@@ -428,11 +429,13 @@ def write_suite_page(
     names = [dataset["name"] for dataset in content["datasets"]]
     places, runs = folder_names(names), list(runs)
     links: dict[str, str] = {}
-    for name in names:
+    for number, name in enumerate(names):
         progress(f"writing {name}")
         page = target.with_name(f"{target.stem}-{places[name]}{target.suffix or '.html'}")
-        write_report([("", run) for run in runs if run.parent.name == places[name]], page, options)
+        with portion(number / (len(names) + 1), (number + 1) / (len(names) + 1)):
+            write_report([("", run) for run in runs if run.parent.name == places[name]], page, options)
         links[name] = page.name
+    progress("writing the page")
     write_text(target, suite_html(content, links, charts=options.charts, notes=options.folder_notes))
     return View.from_dict(content["answers"][0]).answer.headline
 

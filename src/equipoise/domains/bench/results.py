@@ -165,12 +165,13 @@ class BenchComparison:
                 return dataset
         raise UnknownNameError.of("data set", name, [dataset.data.name for dataset in self.datasets])
 
-    def cost(self, name: str) -> tuple[float, float]:
-        """Mean seconds per document, and bytes per vector; unknown costs are infinite."""
+    def cost(self, name: str) -> tuple[float, float, float]:
+        """Mean price and seconds per document, and bytes per vector; unknown costs are infinite."""
         costs = [system.cost for dataset in self.datasets for system in dataset.systems if system.name == name]
-        seconds = [cost.seconds_per_document for cost in costs if not isnan(cost.seconds_per_document)]
+        prices, seconds = [cost.price for cost in costs], [cost.seconds_per_document for cost in costs]
         stored = [cost.bytes_per_vector for cost in costs if not isnan(cost.bytes_per_vector)]
-        return sum(seconds) / len(seconds) if seconds else inf, stored[0] if stored else 0.0 if seconds else inf
+        mean_seconds = _mean(seconds)
+        return _mean(prices), mean_seconds, stored[0] if stored else 0.0 if mean_seconds < inf else inf
 
     @cached_property
     def decision(self) -> BenchDecision:
@@ -196,14 +197,16 @@ class BenchComparison:
         return a != b and self.datasets[0].is_better(a, b)
 
     def _not_costlier(self, a: str, b: str) -> bool:
-        """Whether ``a`` takes at most as much time (within 25 %) and as many bytes as ``b``; False if unknown."""
-        (seconds, stored), (other_seconds, other_stored) = self._compared_cost(a), self._compared_cost(b)
-        return seconds < inf and seconds <= TIME_TOLERANCE * other_seconds and stored <= other_stored
+        """Whether ``a`` costs no more than ``b``: price, time (within 25 %) and bytes; False if its time is unknown."""
+        price, seconds, stored = self._compared_cost(a)
+        other_price, other_seconds, other_stored = self._compared_cost(b)
+        is_as_fast = seconds < inf and seconds <= TIME_TOLERANCE * other_seconds
+        return price <= other_price and is_as_fast and stored <= other_stored
 
-    def _compared_cost(self, name: str) -> tuple[float, float]:
+    def _compared_cost(self, name: str) -> tuple[float, float, float]:
         """The cost with times below the resolution of a single measurement counted as equal."""
-        seconds, stored = self.cost(name)
-        return max(seconds, NEGLIGIBLE_SECONDS), stored
+        price, seconds, stored = self.cost(name)
+        return price, max(seconds, NEGLIGIBLE_SECONDS), stored
 
     def to_frame(self) -> Any:
         """One row per data set, system and metric, as a pandas frame."""
@@ -293,6 +296,12 @@ class BenchComparison:
 POOL = 300
 """Resamples per data set of a metric that is not a mean over units; each bootstrap repetition picks one of them."""
 _STREAM = 23
+
+
+def _mean(values: Sequence[float]) -> float:
+    """The mean of the known values; infinite if none is."""
+    known = [value for value in values if not isnan(value)]
+    return sum(known) / len(known) if known else inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,9 +302,9 @@ def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
 
 
 def few_datasets(table: ScoreTable) -> Iterator[Observation]:
-    """EQ424: too few data sets to distinguish any two models."""
+    """EQ424: too few data sets to distinguish any two models by a test over data sets."""
     count = len(table.datasets)
-    if count < FEW_DATASETS and table.oriented_units is None:
+    if count < FEW_DATASETS:
         yield Observation(
             Path(table.name).name,
             f"the smallest p value of the randomisation test on {pluralize(count, 'data set')} is "

@@ -36,6 +36,7 @@ from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.registry import ModelSpec, is_fusion, parse_fusion, parse_spec, spec_kind, spec_parts
 from equipoise.models.rerank import RerankedRetriever, Reranker, reranker
 from equipoise.models.retriever import LEXICAL, Retriever, resolve_models, retriever
+from equipoise.progress import ignore_shares
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData
@@ -101,6 +102,11 @@ class MeasuredEncoder(LocalEncoder):
         """Texts per second by data set and role."""
         self._memory: dict[tuple[str, str], tuple[Vectors, int | None]] | None = {} if memoise else None
 
+    @property
+    def price(self) -> float | None:
+        """The price of the encoder."""
+        return self.inner.price
+
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Vectors and lengths; texts that were encoded before come from memory."""
         if self._memory is None or len(self._memory) > MEMOISED_TEXTS:
@@ -131,7 +137,8 @@ class MeasuredEncoder(LocalEncoder):
             return
         self._is_warm = True
         start = perf_counter()
-        self.inner.encode(list(texts[:1]), role)
+        with ignore_shares():
+            self.inner.encode(list(texts[:1]), role)
         self.use.load_seconds += perf_counter() - start
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:

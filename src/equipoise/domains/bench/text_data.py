@@ -21,6 +21,7 @@ from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.distances import cosine
 from equipoise.io.columns import TRAIN, ColumnTable, as_number, as_text, table_of
+from equipoise.progress import portion
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.formatting import format_count
 from equipoise.tasks.classification import (
@@ -294,7 +295,10 @@ class Bitext(_PairTable):
         units = list(self.unit_ids)
         half = len(self._ids)
         directions = ((self._first, self._second, units[:half]), (self._second, self._first, units[half:]))
-        rankings = [_ranking(system, queries, targets, ids) for queries, targets, ids in directions]
+        rankings = []
+        for number, (queries, targets, ids) in enumerate(directions):
+            with portion(number / 2, (number + 1) / 2):
+                rankings.append(_ranking(system, queries, targets, ids))
         return BenchObservation(Ranking.concatenated(rankings), details=self._both_details())
 
     def _both_details(self) -> dict[str | int, UnitContent]:
@@ -321,6 +325,8 @@ def _ranking(system: EvaluatedSystem, queries: Sequence[str], targets: Sequence[
 
 KNN = "Acc(kNN)"
 PROTOCOLS = ("probe", "few-shot")
+FEW_SHOT_TITLE = f"classification of texts from {SHOTS} examples per label (MTEB's protocol)"
+FEW_SHOT_METRICS = ("Acc",)
 TEST = "test"
 
 
@@ -484,7 +490,7 @@ class Classification(_LabelTable):
         super().__init__(table, name=name, text=text, label=label)
         self.protocol = protocol
         if protocol == "few-shot":
-            self.metrics = ("Acc",)
+            self.metrics = FEW_SHOT_METRICS
             has_split = len(self._tested) < len(self._ids)
             if not has_split and np.bincount(self.codes).max() <= SHOTS:
                 raise InputError(

@@ -51,11 +51,11 @@ RUN_HELP = """
   eq concepts run --models minilm wordllama -o results/
   eq concepts run --models minilm use --data my_concepts/ --task similarity --task clustering
 
-Score sentence embedding models on a concept set: semantic similarity, clustering, entity
-recognition, knowledge graph and embedding quality. For each use case, the model with the best metric on
-labelled data is recommended, unless the metric is at chance level or the vectors are collapsed. These metrics are
-Spearman for pairs, ARI for clusters, probe accuracy (of a linear classifier of entity types) and link MRR (of the
-object of a relation). -v adds the weighted scores and their parts. Without --data the included concept set for
+Score sentence embedding models on a concept set: semantic similarity, clustering, entity recognition, knowledge graph
+and embedding quality. For each of the first four tasks, the model that scores best on labelled data is recommended,
+unless its score is at the chance level or its vectors all point in nearly the same direction. The scores are Spearman
+for pairs, ARI for clusters, probe accuracy (of a linear classifier of entity types) and link MRR (the MRR of finding
+the object of a relation). -v adds the weighted scores and their parts. Without --data the included concept set for
 philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,

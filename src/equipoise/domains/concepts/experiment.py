@@ -191,7 +191,7 @@ def _thread_limit(threads: int) -> AbstractContextManager[object]:
         limit: AbstractContextManager[object] = require_extra("threadpoolctl", extra="concepts").threadpool_limits(
             threads
         )
-    except MissingExtraError:  # it comes with scikit-learn, which not every task needs
+    except MissingExtraError:  # the results are the same, but several models at once take longer
         return nullcontext()
     return limit
 

@@ -115,7 +115,7 @@ def _decision(evaluation: ConceptEvaluation) -> str:
     name = evaluation.concept_set.name
     advice = evaluation.advice
     if not advice:
-        return f"Not decided: no task that was measured on {name} has labels to compare the models with."
+        return f"Inconclusive: no task that was measured on {name} has labels to compare the models with."
     first = advice[0]
     if not any(recommendation.models for recommendation in advice):
         return f"No model can be recommended for {name}. {first.message}."
@@ -132,7 +132,7 @@ def _decision(evaluation: ConceptEvaluation) -> str:
     if others:
         verb = "is" if len(others) == 1 else "are"
         names = join_names(others)
-        return f"Not decided: {best} is highest on {name} ({first.value}); {names} {verb} not significantly worse."
+        return f"Inconclusive: {best} is highest on {name} ({first.value}); {names} {verb} not significantly worse."
     count = len(evaluation.models)
     if not first.test.startswith("significantly better"):
         return f"{best} is the only one of {count} models that can be recommended for {name} ({first.value})."
@@ -472,10 +472,10 @@ def _usability(concept_set: ConceptSet, findings: Sequence[Finding]) -> str:
     if fatal:
         return f"cannot be used: fix {pluralize(fatal, 'problem')} first"
     if concept_set.problems:
-        return f"can be used, with {pluralize(len(concept_set.problems), 'problem')}"
+        return f"is valid, with {pluralize(len(concept_set.problems), 'problem')}"
     if any(finding.code == "EQ135" for finding in findings):
-        return "can be used in part: not every score is defined on it"
-    return "can be used"
+        return "is valid in part: not every score is defined on it"
+    return "is valid"
 
 
 def summary_lines(concept_set: ConceptSet) -> dict[str, str]:

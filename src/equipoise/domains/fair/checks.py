@@ -179,8 +179,8 @@ def with_affected_models(findings: Iterable[Finding], ceilings: Mapping[str, flo
     """
     if all(ceiling < 1 for ceiling in ceilings.values()):
         return tuple(findings)
-    affected = [f"{name} (at most {_percent(ceiling)})" for name, ceiling in ceilings.items() if ceiling < 1]
-    limited = f"chunk boundaries split some answers, which limits the accuracy of {join_names(affected)}"
+    affected = [f"{_percent(ceiling)} for {name}" for name, ceiling in ceilings.items() if ceiling < 1]
+    limited = f"chunk boundaries split answers, so accuracy is at most {join_names(affected)}"
     return tuple(
         replace(
             finding,

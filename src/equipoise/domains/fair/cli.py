@@ -95,7 +95,8 @@ matcher_option = options.one_of(
 tokenizer_option = click.option(
     "--tokenizer",
     metavar="NAME",
-    help="Counts tokens: cl100k, words, or a model such as minilm.  [default: cl100k if installed, else words]",
+    help="Tokenizer that counts tokens: cl100k, words, or that of a model such as minilm.  [default: cl100k if "
+    "installed, else words]",
 )
 
 
@@ -359,7 +360,7 @@ def _number(
     type=int,
     default=10,
     show_default=True,
-    help="Number of retrieved chunks, to find documents that are too short.",
+    help="Number of retrieved chunks: a document with fewer chunks is too short.",
 )
 @tokenizer_option
 @matcher_option

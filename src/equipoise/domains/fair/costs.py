@@ -192,9 +192,7 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _price(model: Embedder, tokens_per_chunk: float) -> float | None:
     """US dollars for a million chunks: 0 for a local model, None for a service without a known price."""
-    if not isinstance(model.encoder, ApiEncoder):
-        return 0.0
-    price = model.encoder.usage.price
+    price = model.encoder.price
     return None if price is None else float(price * tokens_per_chunk)
 
 

@@ -57,7 +57,6 @@ def fair_answer(data: FairComparison, details: str = "") -> Answer:
         ),
         baseline="Random retrieval",
         score_note=_tuning_note(data),
-        notes=tuple(f"{note}." for note in (*data.notes, *_unreached_budget(data))),
         failures=failure_line(data.failures, len(data.outcomes)),
         findings=data.findings,
         details=details,
@@ -145,6 +144,7 @@ def _unreached_budget(data: FairComparison) -> Iterator[str]:
 
 def short_caption(data: FairComparison) -> Iterator[str]:
     """The notes on the tables."""
+    yield from (f"{note}." for note in (*data.notes, *_unreached_budget(data)))
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
         yield f"Each question is scored with parameters selected on other questions{_over_splits(data)}."
     below = [f"{model.name} {_score(model.ceiling)}" for model in data.outcomes if model.ceiling < 1]
@@ -301,7 +301,7 @@ def optimistic_section(data: FairComparison) -> list[Section]:
             f"{_OVER_BUDGET} The baseline exceeds the token budget. Tuned is the best configuration within "
             "the budget, and is not compared with the baseline."
         )
-    title = "Gain from tuning without retrieving more tokens (optimistic accuracy)"
+    title = "Gain from tuning, retrieving no more tokens than the baseline (optimistic accuracy)"
     notes.append("Parameters are selected and scored on the same questions, so the tuned score is biased upwards.")
     if not in_grid:
         notes.append("The baseline is not in the grid, so the gain can be negative.")
@@ -411,9 +411,9 @@ def fold_section(data: FairComparison) -> list[Section]:
         ReportColumn("held-out score", [_score(choice.outer) for _, choice in rows], right=True),
     ]
     meaning = (
-        "Folds is the number of folds that selected the configuration, questions the number of held-out questions "
-        "scored with it over all splits. The selection score is the mean accuracy on the questions that selected the "
-        "configuration, the held-out score that on the held-out questions."
+        "Folds: how many folds selected the configuration. Questions: how many held-out questions were scored with it, "
+        "over all splits. Selection score: mean accuracy on the questions used for selection. Held-out score: mean "
+        "accuracy on the held-out questions."
     )
     note = f"Standard deviation of the score over splits, in points: {', '.join(splits)}." if splits else ""
     return [Section.of_table("Configurations selected by nested cross-validation", columns, meaning, note)]

@@ -23,6 +23,7 @@ from equipoise.domains.phenotypes.cli import (
     translations_option,
 )
 from equipoise.domains.phenotypes.defaults import DEFAULT_EXTRACTOR
+from equipoise.progress import report_share
 from equipoise.runs.experiment_folder import exit_code
 from equipoise.types import with_label
 
@@ -151,8 +152,8 @@ def extract(
             out, spec, terms, threads, device, index_dir=index_dir, translations=settings.translations
         )
     extractor = TermExtractor.of(settings, terms, retriever)
-    with out.count("extracting terms") as count:
-        candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results, progress=count)
+    with out.working("extracting terms"):
+        candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results, progress=report_share)
         predicted = predict(candidates, **settings.pipeline.record())
     _show(out, terms, candidates, predicted, several=Path(note).is_dir())
     if phenopackets is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.checks.base import pluralize
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
@@ -26,6 +27,7 @@ from equipoise.domains.phenotypes.cli import (
 )
 from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
 from equipoise.errors import InputError, ParameterError
+from equipoise.progress import report_share
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
@@ -180,8 +182,8 @@ def query(
     several = file is not None or len(queries) > 1
     depth = min(top_k or (N_TERMS_OF_SEVERAL if several else N_TERMS), len(terms))
     if store is None:
-        with out.count("searching", len(queries)) as count:
-            hits = system.search(queries, depth, count)
+        with out.working(f"searching {pluralize(len(queries), 'text')}"):
+            hits = system.search(queries, depth, report_share)
     else:
         hits = _search_store(out, system, store, queries, depth)
     _show(out, queries, system, hits, language, several=several)

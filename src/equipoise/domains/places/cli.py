@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "score": CommandEntry("equipoise.domains.places.cli:score", "Score a next-place model, with baselines."),
     "compare": CommandEntry("equipoise.domains.places.cli:compare", "Compare models over seeds and users."),
-    "results": CommandEntry("equipoise.domains.places.cli:results", "Read result files of other projects."),
+    "results": CommandEntry("equipoise.domains.places.cli:results", "Read result files from other projects."),
     "check": CommandEntry("equipoise.domains.places.cli:check", "Check training and test visits before training."),
     "demo": CommandEntry("equipoise.domains.places.cli:demo", "Train and score a small model on simulated visits."),
 }
@@ -272,7 +272,13 @@ def _from_scores(
             f"the logits in {path} need targets", hint="add --targets y.npy, or --sequences test.parquet"
         )
     inputs.check_targets(targets, inputs.targets or path)
-    columns = inputs.columns(read.scores.shape[1], read.users)
+    width = read.scores.shape[1]
+    if inputs.n_classes not in (None, width):
+        raise ParameterError(
+            f"--n-classes is {inputs.n_classes:,}, but {path} has scores of {width:,} places",
+            hint="leave out --n-classes: it is for top-k predictions",
+        )
+    columns = inputs.columns(width, read.users)
     unit_ids = _optional(inputs.unit_ids, "--unit-ids", read_column)
     with errors_name_file(path):
         scores = score_places(
@@ -347,7 +353,7 @@ COMPARE_HELP = """
 Compare models that were trained with several seeds each. Give one folder per seed: a run directory, the output folder
 of eq places score, or a folder with logits.npy and targets.npy (and user.npy). A model is named after the parent folder
 of its seeds, by NAME=folder, or after its runs (lstm-seed1 and lstm-seed2 in one results folder). Seeds are paired
-by name if all models have the same names of seeds, and otherwise in the order given.
+by name if the seed names are the same for all models, and otherwise in the order given.
 
 Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order be the
 same for other seeds and these users? Over users: would it be the same for other users and these models?
@@ -419,18 +425,18 @@ RESULTS_HELP = """
   eq places results lstm_results.json mhsa_results.json
   eq places results other/*_results.json --to md -o results.md
 
-Read result files of other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They
-may contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read
-if a percent sign or counts show its unit, or if no other unit is possible; otherwise it is rejected with a reason. With
--v the unit of each value is shown with its proof. Such files have no per-visit scores, so there are no intervals and no
-tests; eq places score and eq places compare give them from logits or predictions. eq audit checks the same files for
-impossible values.
+Read result files from other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They may
+contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read if a
+percent sign or counts show its unit, or if no other unit is possible; otherwise it is rejected with a reason. With -v
+the unit of each value is shown, and how it was determined. Such files have no per-visit scores, so there are no
+intervals and no tests; eq places score and eq places compare give them from logits or predictions. eq audit checks the
+same files for impossible values.
 """
 
 
-@options.command(help=RESULTS_HELP, short_help="Read result files of other projects.")
+@options.command(help=RESULTS_HELP, short_help="Read result files from other projects.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--total", type=click.IntRange(min=1), help="Number of visits, if the files do not have it.")
+@click.option("--total", type=click.IntRange(min=1), help="Number of visits, if the files do not state it.")
 @click.option(
     "--f1-average",
     type=click.Choice(("weighted", "macro", "micro")),
@@ -555,10 +561,14 @@ def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
     from equipoise.report.charts.chart import write_charts
 
     try:
-        simulated.write(folder)
-        inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
-        _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
-        write_charts(simulated.charts(), folder)
+        with out.progress(3) as step:
+            step("writing the inputs")
+            simulated.write(folder)
+            inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
+            step("writing the run")
+            _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
+            step("writing the charts")
+            write_charts(simulated.charts(), folder)
     except MissingExtraError as error:
         out.note(f"For charts: {error.hint}")
     except OSError as error:

@@ -152,7 +152,7 @@ def confusion_counts(labels: Labels, most: int = 10) -> ConfusionMatrix:
     return ConfusionMatrix(names, cells.reshape(len(chosen), width), int((~inside).sum()))
 
 
-# Equal weight per user: the means of users, and their mean.
+# Equal weight per user: means per user, and their mean.
 
 
 def user_means(columns: Mapping[str, Floats | None], users: Ids) -> tuple[Ids, dict[str, Floats]]:

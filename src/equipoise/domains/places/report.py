@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
+    from equipoise.tasks.classification import ClassificationOutput
 
 Baselines = Mapping[str, Mapping[str, float]]
 """What each baseline scores, by metric."""
@@ -78,6 +79,10 @@ _TERMS = (
     ("candidate", "place"),
     ("one cluster", "one user"),
     ("the size of the corpus", "the number of places"),
+    (
+        "the chance levels count only items that were retrieved or are relevant",
+        "the random baseline assumes one place per class id up to the largest",
+    ),
     ("items that could have been retrieved: corpus_size=N or --corpus-size N", "places: --n-classes N"),
 )
 
@@ -175,14 +180,24 @@ def _places_answer(scores: PlaceScores) -> Answer:
         ),
         columns=tuple(_score_columns(result, scores.baselines)),
         notes=(
-            f"Scores are in percent; each visit has {format_count(scores.classified.classes)} candidate places. "
-            f"{_baseline_note(scores.baselines)}".rstrip(),
+            f"{_candidate_note(scores.classified)} {_baseline_note(scores.baselines)}".rstrip(),
             *_calibration_note(scores.calibration),
             *_distance_note(scores.distances),
             *(f"{note}." for note in scores.all_notes),
         ),
         findings=scores.findings,
         details=f"Details: add -v ({', '.join(_details(scores))}).",
+    )
+
+
+def _candidate_note(classified: ClassificationOutput) -> str:
+    """The unit of the scores, and the number of places that could have been predicted."""
+    count, ranking = format_count(classified.classes), classified.ranking
+    if ranking.pool_known or ranking.complete:
+        return f"Scores are in percent; each visit has {count} candidate places."
+    return (
+        f"Scores are in percent. The number of places is unknown; the random baseline assumes {count}, one per class "
+        "id up to the largest."
     )
 
 
@@ -375,7 +390,7 @@ def _user_section(by_user: Result | None) -> list[Section]:
         f"Highest {display_metric(metric)}: {', '.join(users[: -N_EXTREME_USERS - 1 : -1])}.",
     ]
     title = f"Mean over users: {pluralize(len(by_user.unit_ids), 'user')} (percent)"
-    return [Section.of_table(title, _percent_columns(by_user, "mean of users")[0], *notes)]
+    return [Section.of_table(title, _percent_columns(by_user, "mean over users")[0], *notes)]
 
 
 def _slice_section(scores: PlaceScores) -> list[Section]:
@@ -471,7 +486,7 @@ def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
     headline = (
         f"Scores on these data would be misleading: {problems}."
         if issues
-        else f"No leak was found in {pluralize(test['visits'], 'test visit')}, as far as the tables allow."
+        else f"No leakage was found in {pluralize(test['visits'], 'test visit')}, as far as these tables can show."
         if data.unchecked
         else f"No leak was found in {pluralize(test['visits'], 'test visit')}."
     )
@@ -516,7 +531,8 @@ def systems_view(comparison: Comparison, title: str) -> View:
     columns = []
     for rank, metric in enumerate(others):
         estimates = [comparison.estimates[name][metric] for name in comparison.order]
-        cells = [format_value(100 * estimate.value, 1) for estimate in estimates]
+        shown = ScoreFormat.of([estimate.interval for estimate in estimates], percent=True)
+        cells = [shown.value(estimate.value) for estimate in estimates]
         columns.append(ReportColumn(display_metric(metric), cells, right=True, rank=rank + 3))
     answer = comparison_answer(comparison, AnswerOptions(words, columns=tuple(columns), findings=()))
     return View(answer, title=title)

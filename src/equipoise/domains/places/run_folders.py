@@ -37,6 +37,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import read_array, read_matrix
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import parse_metrics
+from equipoise.progress import portion
 from equipoise.report.build_view import compare_runs, read_runs
 from equipoise.report.charts.chart import slug, unique_names, write_charts
 from equipoise.report.html.render import render_views
@@ -44,7 +45,7 @@ from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.executors import ignore_progress
-from equipoise.runs.manifest import MANIFEST, VIEW
+from equipoise.runs.manifest import MANIFEST, VIEW, read_manifest
 from equipoise.runs.progress import ProgressCallback
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.intervals import Interval
@@ -319,10 +320,12 @@ def write_places_page(
     views = [_named_view(name, path) for name, path in scored or parts]
     other_pages: dict[str, Path] = {}
     cautions: list[str] = []
-    for title, group in [*_same_visits("all visits", scored), *_same_visits("visits with known targets", parts)]:
+    by_visits = [*_same_visits("all visits", scored), *_same_visits("visits with known targets", parts)]
+    for number, (title, group) in enumerate(by_visits):
         page = target.with_name(f"{target.stem}-{slug(title)}{target.suffix or '.html'}")
         progress(f"writing the full report of {title}")
-        report = write_report(group, page, replace(options, charts_folder=None, view=None), split=True)
+        with portion(number / (len(by_visits) + 1), (number + 1) / (len(by_visits) + 1)):
+            report = write_report(group, page, replace(options, charts_folder=None, view=None), split=True)
         cautions += report.cautions
         other_pages[title] = page
     groups = [group for _, group in _same_visits("all visits", scored)]
@@ -334,8 +337,21 @@ def write_places_page(
     systems = tuple(view.title for view in views[-len(scored or parts) :])
     first = next(iter(other_pages.values())).name
     title = options.title or f"Next places: {join_names(systems)}"
-    write_text(target, render_views(title, views, links={view.title: first for view in views}, charts=options.charts))
+    links = {view.title: first for view in views}
+    data = _data_of([path for _, path in runs])
+    write_text(target, render_views(title, views, links=links, charts=options.charts, subtitle=data))
     return PlacesPage(views[0].answer.headline, systems, other_pages, tuple(cautions), not_compared)
+
+
+def _data_of(folders: Sequence[Path]) -> str:
+    """The files of the targets and of the predictions, as they were given."""
+    manifests = [read_manifest(folder) for folder in folders]
+    targets = dict.fromkeys(name for manifest in manifests for name in manifest.datasets)
+    predictions = dict.fromkeys(name for manifest in manifests for name in manifest.inputs)
+    parts = [
+        f"{noun}: {', '.join(names)}" for noun, names in (("Targets", targets), ("predictions", predictions)) if names
+    ]
+    return "; ".join(parts)
 
 
 def _same_visits(part: str, runs: NamedRuns) -> list[tuple[str, NamedRuns]]:

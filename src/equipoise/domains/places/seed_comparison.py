@@ -448,7 +448,7 @@ def _score_columns(comparison: SeedComparison) -> list[ReportColumn]:
     ]
     if comparison.n_users is not None:
         means = [format_value(100 * row.by_user.value, DECIMALS) if row.by_user else "n/a" for row in rows]
-        columns.append(ReportColumn("mean of users", means, right=True, rank=2))
+        columns.append(ReportColumn("mean over users", means, right=True, rank=2))
     return columns
 
 

@@ -77,7 +77,7 @@ class PublishedTable:
 
 METRIC, VALUE = "metric", "value"
 _DASHES = re.compile("[-–—]+")
-_LONG_FIGURE = (METRIC, VALUE, "low", "high", "n", "level", "undefined", "chance")
+_LONG_FIGURE = (METRIC, VALUE, "low", "high", "n", "confidence_level", "level", "undefined", "chance")
 """Columns of the long form that belong to one score."""
 _LONG_FACTS = ("like",)
 _LONG_NAMES = ("system", "model", "run", "name", "method", "dataset", "task", "split", "seed", "fold")

@@ -230,6 +230,11 @@ class ApiEncoder(Encoder):
         self._dims = card.dims
         self._lock = threading.Lock()
 
+    @property
+    def price(self) -> float | None:
+        """US dollars per million tokens, if the spec states it."""
+        return self.usage.price
+
     @abstractmethod
     def request(self, texts: Sequence[str], role: Role) -> Any:
         """The response of the service: ``data`` with the vectors and ``usage``, as attributes or as members."""

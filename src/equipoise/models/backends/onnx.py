@@ -25,6 +25,7 @@ from equipoise.models.encode_texts import token_batches
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Role, Vectors, l2_normalize
 from equipoise.models.registry import ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
+from equipoise.progress import report_share
 from equipoise.types import require_extra
 
 OPTIONS = ("pooling", "max_tokens", "batch_tokens", "device", "precision")
@@ -77,10 +78,14 @@ class OnnxEncoder(LocalEncoder):
         """Tokenise once, run batches of similar length, pool."""
         cut = self._window.cut(texts)
         rows: list[Vectors] = [np.empty(0, np.float32)] * len(texts)
-        for batch in token_batches([len(ids) for ids in cut.ids], self._engine.batch_tokens):
+        lengths = [len(ids) for ids in cut.ids]
+        n_done, n_tokens = 0, sum(lengths)
+        for batch in token_batches(lengths, self._engine.batch_tokens):
             vectors = self._run([cut.ids[index] for index in batch])
             for index, vector in zip(batch, vectors, strict=True):
                 rows[index] = vector
+            n_done += sum(lengths[index] for index in batch)
+            report_share(n_done, n_tokens)
         return EncodedBatch(np.stack(rows), cut.counts)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:

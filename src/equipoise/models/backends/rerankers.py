@@ -20,6 +20,7 @@ from equipoise.models.encoder import ModelCard, Vectors, l2_normalize
 from equipoise.models.registry import BY_ALIAS, ModelSpec
 from equipoise.models.rerank import Reranker
 from equipoise.models.retriever import content_fingerprint
+from equipoise.progress import ignore_shares, portion, report_share
 from equipoise.types import Floats, require_extra
 
 CROSS_ENCODER_OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "threads")
@@ -180,12 +181,14 @@ class MaxSimReranker(Reranker):
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """Each distinct document of a group of queries is embedded once; the first ones are kept for later calls."""
-        query_vectors = _normalized_rows(self._encoder, list(dict.fromkeys(queries)))
+        with ignore_shares():
+            query_vectors = _normalized_rows(self._encoder, list(dict.fromkeys(queries)))
         scores: list[Floats] = []
         for group in _document_groups(documents):
-            document_vectors = self._document_vectors(
-                list(dict.fromkeys(text for texts in documents[group] for text in texts))
-            )
+            with portion(group.start / len(documents), group.stop / len(documents)):
+                document_vectors = self._document_vectors(
+                    list(dict.fromkeys(text for texts in documents[group] for text in texts))
+                )
             for query, texts in zip(queries[group], documents[group], strict=True):
                 scores.append(_max_sims(query_vectors[query], [document_vectors[text] for text in texts]))
         return scores
@@ -265,8 +268,10 @@ class TorchTokenEncoder:
         )  # fmt: skip
         special = ids.pop("special_tokens_mask")
         token_vectors: list[Vectors] = [np.empty((0, 0), np.float32)] * len(texts)
+        lengths = [len(row) for row in ids["input_ids"]]
+        n_done, n_tokens = 0, sum(lengths)
         with torch_threads(self._threads), torch.inference_mode():
-            for batch in token_batches([len(row) for row in ids["input_ids"]], BATCH_TOKENS):
+            for batch in token_batches(lengths, BATCH_TOKENS):
                 padded = tokenizer.pad(
                     {name: [rows[index] for index in batch] for name, rows in ids.items()},
                     return_tensors="pt",
@@ -275,6 +280,8 @@ class TorchTokenEncoder:
                 for vectors, index in zip(hidden, batch, strict=True):
                     token_rows = np.flatnonzero(np.array(special[index]) == 0)
                     token_vectors[index] = vectors[token_rows]
+                n_done += sum(lengths[index] for index in batch)
+                report_share(n_done, n_tokens)
         return token_vectors
 
 

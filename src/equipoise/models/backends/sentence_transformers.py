@@ -23,6 +23,7 @@ from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelC
 from equipoise.models.registry import BY_HUB_NAME, ModelSpec
 from equipoise.models.tokenizers import TruncatingTokenizer
 from equipoise.models.worker_pool import WorkerPool
+from equipoise.progress import report_share
 from equipoise.types import require_extra
 
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 4096, 1 << 17
@@ -201,6 +202,8 @@ class TokenRunner:
                 if rows is None:
                     rows = torch.empty((len(tokens.lengths), vectors.shape[1]), dtype=torch.float32, device=device)
                 rows[order[batch]] = vectors
+                if not self.on_gpu:
+                    report_share(batch.stop, len(tokens.lengths))
             if not self.on_gpu:
                 return _Running(rows, tokens.counts, None)
             host = torch.empty(rows.shape, dtype=torch.float32, pin_memory=True)

@@ -155,7 +155,8 @@ def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Seque
         "Ranks of the target place",
         _describe_ranks(rank_bins, fractions),
         layers,
-        subtitle="Percent of the visits in each range of ranks; of equal scores, each rank has an equal share.",
+        subtitle="Percent of the visits in each range of ranks; "
+        "a visit with tied scores counts in equal parts at each possible rank.",
         width=RANK_WIDTH,
         height=bottom,
     )
@@ -235,7 +236,7 @@ def reliability_chart(
         _describe(system, bins, ece, calibrated_ece),
         layers,
         subtitle=f"Expected calibration error {_percent(ece)}; "
-        f"a perfectly calibrated model: {_percent(calibrated_ece)}.",
+        f"a perfectly calibrated model would have {_percent(calibrated_ece)}.",
         width=SIZE,
         height=SIZE,
     )
@@ -300,7 +301,7 @@ def _describe(system: str, bins: Sequence[CalibrationPoint], ece: float, calibra
 # The radar chart: several scores of several models, with intervals along the axes.
 
 RADIUS = 170
-"""Pixels from the center to the outer ring."""
+"""Pixels from the centre to the outer ring."""
 MARGIN = 30
 MODEL_OFFSET = 5.0
 """Pixels between the intervals of two models on one axis."""

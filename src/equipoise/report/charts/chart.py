@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
+from equipoise.progress import report_share
 from equipoise.report.terminal import ELLIPSIS, shorten
 from equipoise.types import packaged_toml, require_extra
 
@@ -276,15 +277,16 @@ def write_charts(charts: Iterable[Chart], folder: PathLike, *, required: bool = 
 
     Without the converter it is an error, unless the charts are not ``required``: then nothing is written.
     """
-    target = Path(folder)
+    target, charts = Path(folder), tuple(charts)
     written = []
     try:
-        for chart in charts:
+        for number, chart in enumerate(charts, 1):
             target.mkdir(parents=True, exist_ok=True)
             for suffix, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
                 file = target / f"{chart.name}.{suffix}"
                 write_bytes(file, content)
                 written.append(file)
+            report_share(number, len(charts))
     except MissingExtraError:
         if required:
             raise

@@ -22,6 +22,7 @@ from equipoise.report.charts.chart import (
     with_largest,
 )
 from equipoise.stats.formatting import format_count, format_percent, format_value, metric_in_sentence, value_in_sentence
+from equipoise.stats.verdict import plural
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
@@ -230,7 +231,7 @@ def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo]) -> Chart:
     mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
         "wins",
-        f"Wins per pair of systems on {metric_in_sentence(table.metric)}",
+        f"Wins per pair of {plural(table.system)} on {metric_in_sentence(table.metric)}",
         _describe_wins(table, systems),
         layers,
         subtitle=f"Row against column. {mark}: significant difference.",
@@ -272,8 +273,8 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
         return f"There are no win counts for {metric_in_sentence(table.metric)}."
     largest = with_largest(fractions, lambda entry: entry[0])
     pairs = join_names([f"{systems[row].name} over {systems[column].name}" for _, row, column in largest])
-    share = f"{format_percent(round(largest[0][0], 2))} of {table.units}"
-    return f"The largest share of wins on {metric_in_sentence(table.metric)} is {share}: {pairs}."
+    share = f"wins on {format_percent(round(largest[0][0], 2))} of {table.units}"
+    return f"The most one-sided comparison on {metric_in_sentence(table.metric)}: {share} ({pairs})."
 
 
 def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:

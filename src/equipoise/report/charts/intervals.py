@@ -9,6 +9,7 @@ from equipoise.checks.base import join_names
 from equipoise.report.charts import marks
 from equipoise.report.charts.chart import LIGHT, Chart, Spec, chart, shorten_labels, with_largest
 from equipoise.stats.formatting import metric_in_sentence, p_in_sentence, value_in_sentence
+from equipoise.stats.verdict import plural
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Leaderboard, LeaderboardRow, PairDifference, PairwiseTable
@@ -52,7 +53,7 @@ def leaderboard_chart(board: Leaderboard) -> Chart:
         layers += [_tie_groups(board, groups), marks.column_header("tie band", groups), *_leaderboard_legend(rows)]
     return chart(
         "leaderboard",
-        f"{_systems(len(rows))} by {board.metric}",
+        f"{_systems(len(rows), board.system)} by {board.metric}",
         _describe_leaderboard(board),
         layers,
         subtitle=_leaderboard_subtitle(board, best_groups),
@@ -135,19 +136,19 @@ def _score(board: Leaderboard, row: LeaderboardRow) -> str:
 def _leaderboard_subtitle(board: Leaderboard, best_groups: set[str]) -> str:
     notes = []
     if len(board.rows) > 1 and best_groups:
-        notes.append("Systems that share a tie-band letter do not differ significantly.")
+        notes.append(f"{plural(board.system).capitalize()} that share a tie-band letter do not differ significantly.")
     if len({row.chance for row in board.rows} - {None}) > 1:
         notes.append("Short red lines are chance levels.")
     return " ".join(notes)
 
 
-def _systems(count: int) -> str:
-    return "One system" if count == 1 else f"{count} systems"
+def _systems(count: int, noun: str) -> str:
+    return f"One {noun}" if count == 1 else f"{count} {plural(noun)}"
 
 
 def _describe_leaderboard(board: Leaderboard) -> str:
     if not board.rows:
-        return f"No system has a score on {metric_in_sentence(board.metric)}."
+        return f"No {board.system} has a score on {metric_in_sentence(board.metric)}."
     best, worst = board.rows[0], board.rows[-1]
     if len(board.rows) == 1:
         first = f"{best.system} has {_score(board, best)}"
@@ -159,7 +160,7 @@ def _describe_leaderboard(board: Leaderboard) -> str:
     equal = [row.system for row in board.rows[1:] if row.score.number == worst.score.number]
     lowest = value_in_sentence(board.metric, marks.value_label(worst.score))
     last = f"{'is' if len(equal) == 1 else 'are'} {join_names(equal)} with {lowest}"
-    return f"Of {len(board.rows)} systems, the first is {first}{ties}; the last {last}."
+    return f"Of {len(board.rows)} {plural(board.system)}, the first is {first}{ties}; the last {last}."
 
 
 def difference_chart(table: PairwiseTable) -> Chart:
@@ -196,7 +197,7 @@ def difference_chart(table: PairwiseTable) -> Chart:
         f"Paired differences in {table.metric}",
         _describe_differences(table),
         layers,
-        subtitle=f"Only pairs with the best system; {left_out} others are in the table." if left_out else "",
+        subtitle=f"Only pairs with the best {table.system}; {left_out} others are in the table." if left_out else "",
         width=DIFFERENCE_WIDTH,
         height=marks.row_step(len(rows)),
         data={"values": rows},
@@ -241,7 +242,7 @@ def _pixel(value: float, table: PairwiseTable) -> float:
 def _describe_differences(table: PairwiseTable) -> str:
     metric = metric_in_sentence(table.metric)
     if not table.rows:
-        return f"There is no pair of systems to compare on {metric}."
+        return f"There is no pair of {plural(table.system)} to compare on {metric}."
     significant = [pair for pair in table.rows if pair.winner]
     largest, *tied = with_largest(table.rows, lambda pair: abs(pair.difference.number or 0.0))
     equal = f"; equally large: {join_names([f'{pair.a} minus {pair.b}' for pair in tied])}" if tied else ""

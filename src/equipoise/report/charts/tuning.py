@@ -246,11 +246,11 @@ def grid_heatmap(tuned: TuningView) -> Chart:
     within = " best: the best within the budget." if any(trial.within_budget for trial in tuned.trials) else ""
     baseline = " base: the baseline." if any(trial.baseline for trial in tuned.trials) else ""
     score = f"{value_in_sentence(tuned.metric, best.text)} at {best.label}{tied}" if best else ""
-    best_text = f"; selected on all {tuned.units}: {score}" if best else ""
+    best_text = f"; the best on all {tuned.units} is {score}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
-        f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
-        f"{tuned.system} was evaluated at {len(tuned.trials)} configurations on {metric}{best_text}.",
+        f"{shorten_label(tuned.system)}: {tuned.metric} over the grid",
+        f"The {metric} of {tuned.system} was measured for {len(tuned.trials)} configurations{best_text}.",
         layers,
         subtitle=f"On the {tuned.units} used for selection. Framed: selected by n folds (×n).{within}{baseline}",
         **size.of(rows, grid.columns),
@@ -304,7 +304,7 @@ def fold_chart(tuned: TuningView) -> Chart:
     ]
     return chart(
         f"tuning-folds-{slug(tuned.system)}",
-        f"Folds of {shorten_label(tuned.system)} by {tuned.metric}",
+        f"{shorten_label(tuned.system)}: {tuned.metric} by fold",
         _describe_folds(tuned),
         layers,
         width=FOLD_WIDTH,

@@ -11,16 +11,16 @@ from unicodedata import category, normalize
 
 from equipoise.errors import ParameterError
 from equipoise.redaction import inert
-from equipoise.report.tables import bounded_systems, chance_bound_sign, interval_methods
+from equipoise.report.tables import bounded_systems, chance_bound_sign, chance_meaning, interval_methods
 from equipoise.stats.formatting import (
+    estimate_decimals,
     format_count,
     format_interval,
     format_percent,
     format_range,
     format_value,
-    shared_decimals,
 )
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import Vocabulary, plural
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class PaperTable:
         return self.column(metric)[0].better
 
     def _places(self, metric: str) -> int:
-        return shared_decimals(estimate.interval for estimate in self.column(metric))
+        return estimate_decimals(self.column(metric))
 
     def _best(self, metric: str) -> str:
         """The best value as printed; all equal printed values are marked as best."""
@@ -166,7 +166,7 @@ def table_caption(sheet: PaperTable) -> list[str]:
     if sheet.comparison is not None:
         sentences += [_letters(sheet.comparison), "The best value in each column is bold."]
     sentences += [
-        "Arrows show the better direction. Chance is the expected score of a random baseline.",
+        f"Arrows show the better direction. {chance_meaning(sheet.words.unit)}",
         "A chance level with an inequality sign is only a bound: the number of candidates is not known."
         if sheet.bounded
         else "",
@@ -189,7 +189,7 @@ def _cautions(sheet: PaperTable) -> list[str]:
 
 
 def _subject(sheet: PaperTable) -> str:
-    systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} systems"
+    systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} {plural(sheet.words.system)}"
     order = f", ordered by {sheet.comparison.primary}" if sheet.comparison else ""
     sentence = f"{_listed(sheet.metrics)} of {systems} on {sheet.words.size(sheet.units, sheet.clusters)}{order}."
     # A name such as nDCG@10 keeps its case.
@@ -213,9 +213,9 @@ def _letters(comparison: Comparison) -> str:
     permutations = (
         "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} permutations"
     )
-    level = format_percent(comparison.alpha)
+    level, systems = format_percent(comparison.alpha), plural(comparison.words.system).capitalize()
     return (
-        f"Systems that share a letter on a metric do not differ significantly at the {level} level. "
+        f"{systems} that share a letter on a metric do not differ significantly at the {level} level. "
         f"{test}{permutations}, seed {config.seed}; {comparison.families_of(comparison.metrics)}."
     )
 
@@ -225,23 +225,47 @@ def _like(sheet: PaperTable) -> str:
 
 
 def _undefined(sheet: PaperTable) -> str:
-    gaps = [
-        f"{metric} of {system} ({sheet.words.units(estimate.undefined)})"
+    counts = {
+        metric: [sheet.words.units(n) if n else "" for n in (estimate.undefined for estimate in sheet.column(metric))]
         for metric in sheet.metrics
-        for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True)
-        if estimate.undefined
-    ]
+    }
+    first = sheet.column(sheet.metrics[0])[0].undefined
+    if first and len({count for column in counts.values() for count in column}) == 1:
+        verb = "is" if first == 1 else "are"
+        return f"{sheet.words.units(first)} without a value {verb} excluded{_for_all(sheet)}."
+    gaps = _grouped_gaps(sheet, counts)
     return f"Undefined values are excluded: {_listed(gaps)}." if gaps else ""
 
 
 def _unknown(sheet: PaperTable) -> str:
-    gaps = [
-        f"{metric} of {system} ({estimate.interval.reason})"
+    reasons = {
+        metric: [
+            (estimate.interval.reason or "undefined") if not estimate.interval.known or isnan(estimate.value) else ""
+            for estimate in sheet.column(metric)
+        ]
         for metric in sheet.metrics
-        for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True)
-        if not estimate.interval.known or isnan(estimate.value)
-    ]
+    }
+    gaps = _grouped_gaps(sheet, reasons)
     return f"Without an interval: {_listed(gaps)}." if gaps else ""
+
+
+def _for_all(sheet: PaperTable) -> str:
+    return f" for all {plural(sheet.words.system)}" if len(sheet.systems) > 1 else ""
+
+
+def _grouped_gaps(sheet: PaperTable, texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Metrics and systems with the same text, once each; ``texts`` are by metric, one per system, empty for no gap."""
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for metric, column in texts.items():
+        for text in filter(None, dict.fromkeys(column)):
+            systems = tuple(system for system, other in zip(sheet.systems, column, strict=True) if other == text)
+            groups.setdefault((text, systems), []).append(metric)
+    gaps = []
+    for (text, systems), metrics in groups.items():
+        named = _listed(metrics) if len(metrics) < len(sheet.metrics) or len(metrics) < 3 else "all metrics"
+        everyone = len(systems) == len(sheet.systems) > 1
+        gaps.append(f"{named} of {f'all {plural(sheet.words.system)}' if everyone else _listed(systems)} ({text})")
+    return gaps
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:

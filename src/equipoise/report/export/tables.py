@@ -32,7 +32,7 @@ CSV_COLUMNS = (
     "value",
     "low",
     "high",
-    "level",
+    "confidence_level",
     "n",
     "undefined",
     "chance",

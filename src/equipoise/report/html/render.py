@@ -24,6 +24,7 @@ from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
 from equipoise.report.terminal import grouped_findings, sort_by_severity
 from equipoise.stats.formatting import metric_heading, metric_in_percent, metric_in_sentence
+from equipoise.stats.verdict import plural
 
 if TYPE_CHECKING:
     from equipoise.report.view import RunsView, View
@@ -82,7 +83,7 @@ def unit_data_json(report: RunsView) -> str:
         return ""
     systems = [{"name": system.name, "letter": system.letter} for system in report.systems]
     content = {field.name: getattr(explorer, field.name) for field in fields(explorer) if field.name != "note"}
-    return safe_json({"systems": systems, **content, "nouns": [report.unit, report.units]})
+    return safe_json({"systems": systems, **content, "nouns": [report.unit, report.units, report.system]})
 
 
 def safe_json(value: Any) -> str:
@@ -202,10 +203,12 @@ TEMPLATES = "templates"
 MARKS = {"issue": "!", "tip": "+", "note": "–"}
 MAX_OPEN_FINDINGS = 2
 """With more kinds of findings than this, tips and notes are folded; issues are always open."""
+MAX_COLUMNS = 8
+"""With more metrics or parameters than this, the tables of them have one column per system instead."""
 MAX_OPEN_PAIRS = 6
 """With more pairs than this, only those with the best system are shown unfolded."""
 SCRIPTS = ("page.js", "tables.js", "shown.js", "downloads.js", "units.js")
-VIEW_SCRIPTS = SCRIPTS[:2]
+VIEW_SCRIPTS = SCRIPTS[:3]
 
 
 def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | None = None) -> str:
@@ -249,8 +252,10 @@ def render_views(
     links: Mapping[str, str] | None = None,
     charts: bool = True,
     notes: Sequence[str] = (),
+    subtitle: str = "",
 ) -> str:
     """Views as one page; ``links`` are the full reports by the titles of the views, ``notes`` come first."""
+    noun, names = _ranked_systems(views)
     placed = [
         (f"view-{number}-{index}", chart)
         for number, view in enumerate(views)
@@ -271,6 +276,9 @@ def render_views(
             linked=bool(links),
             charts=embed_charts(placed) if charts else PageCharts({}),
             short_headings={},
+            subtitle=subtitle,
+            noun=noun,
+            positions={name: index for index, name in enumerate(names)},
             sections=[
                 (f"view-{number}", view.title if len(views) > 1 else "Result") for number, view in enumerate(views)
             ],
@@ -280,6 +288,13 @@ def render_views(
         )
     )
     return text
+
+
+def _ranked_systems(views: Sequence[View]) -> tuple[str, list[str]]:
+    """The noun and the names of the systems in the tables of the answers that rank them."""
+    columns = [view.answer.columns for view in views if [column.head for column in view.answer.columns[:1]] == ["rank"]]
+    cells = (cell for _, named, *_ in columns for cell in named.cells)
+    return columns[0][1].head if columns else "", list(dict.fromkeys(cell.rstrip("*") for cell in cells))
 
 
 def _shown_findings(view: View) -> tuple[Finding, ...]:
@@ -336,13 +351,16 @@ def _environment() -> Any:
         keep_trailing_newline=True,
         finalize=shown_value,
     )
-    environment.globals.update(MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS)
+    environment.globals.update(
+        MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS, MAX_COLUMNS=MAX_COLUMNS
+    )
     environment.globals.update(PixelScale=PixelScale)
     for function in (
         heat_class,
         metric_heading,
         metric_in_percent,
         metric_in_sentence,
+        plural,
         grid_symbol,
         grid_legend,
         is_selected,

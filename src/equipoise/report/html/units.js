@@ -117,7 +117,7 @@ function explore(data, home) {
     show();
     return { label: make("label", {}, label, field), show };
   };
-  const named = [[-1, "any system"], ...systems.map((each, place) => [place, `${each.letter} ${each.name}`])];
+  const named = [[-1, `any ${data.nouns[2]}`], ...systems.map((each, place) => [place, `${each.letter} ${each.name}`])];
   const choosers = [];
   if (data.columns.length > 1) {
     choosers.push(chooser("Metric", data.columns.map((each, place) => [place, each.metric]),

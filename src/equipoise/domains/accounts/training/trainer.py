@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from equipoise.domains.accounts.training.objective import Manifold, PositivePairs
 from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS
 from equipoise.errors import ParameterError, did_you_mean
+from equipoise.progress import activity
 from equipoise.types import Floats, require_extra
 
 _MIN_COUNTS = {
@@ -255,16 +257,23 @@ Progress = Callable[[int, int], None]
 """Takes the number of finished epochs and the maximum number of epochs."""
 
 
+_compiled: set[tuple[bool, bool, int]] = set()
+"""The stages whose kernels were compiled in this process: their first epoch takes seconds longer."""
+
+
 def train(problem: TrainingProblem, progress: Progress | None = None, *, refine_only: bool = False) -> list[float]:
     """Move the points in place; returns the mean loss per pair of each epoch, over all stages."""
     history: list[float] = []
     if not len(problem.positives):
         return history
     require_extra("numba", extra="accounts")
-    for stage in training_stages(problem, refine_only):
+    for number, stage in enumerate(training_stages(problem, refine_only)):
         stage_start = len(history)
+        kernels = (problem.manifold.is_hyperbolic, refine_only, number)
         for done in range(stage.epochs):
-            history.append(stage.epoch(done) / len(problem.positives))
+            with nullcontext() if kernels in _compiled else activity("compiling"):
+                history.append(stage.epoch(done) / len(problem.positives))
+            _compiled.add(kernels)
             if progress is not None:
                 progress(len(history), problem.config.epochs)
             if problem.config.should_stop(history[stage_start:]):

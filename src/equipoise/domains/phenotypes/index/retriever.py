@@ -38,6 +38,7 @@ from equipoise.models.encoder import Role
 from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion
 from equipoise.models.registry import spec_kind, spec_parts
 from equipoise.models.retriever import LEXICAL, FittedRetriever, Retriever, content_fingerprint, retriever
+from equipoise.progress import portion
 from equipoise.types import Ints
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _fit_part(
 TermBlocks = Iterator[tuple[slice, PointArray]]
 
 _BLOCK_BYTES = 64 << 20
-_PROGRESS_BATCH = 512
+_PROGRESS_BATCH = 128
 """The number of queries between two reports of progress."""
 _FEW_QUERIES = 4
 """Up to this number, queries are searched one by one with a projection."""
@@ -253,8 +254,9 @@ class TermRetriever:
         size = _PROGRESS_BATCH if progress is not None else max(1, len(texts))
         for start in range(0, len(texts), size):
             batch = slice(start, min(start + size, len(texts)))
-            for rows, top_terms in self._top_k_blocks(texts[batch], k):
-                terms[batch][rows], best[batch][rows], component[batch][rows] = top_terms
+            with portion(batch.start / len(texts), batch.stop / len(texts)):
+                for rows, top_terms in self._top_k_blocks(texts[batch], k):
+                    terms[batch][rows], best[batch][rows], component[batch][rows] = top_terms
             if progress is not None:
                 progress(batch.stop, len(texts))
         return TermHits(terms, best, component)
