@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise.errors import InputError
 from equipoise.models.retriever import retriever
-from equipoise.runs.progress import ProgressCallback
+from equipoise.runs.progress_file import ProgressCallback
 from equipoise.types import require_extra
 
 TIMEOUT_SECONDS = 60.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.runs.progress import report_progress
+from equipoise.runs.progress_file import report_progress
 from sample_pages import KINDS
 
 UNFOLD = """document.querySelectorAll("details:not(#tuning > details.fold ~ details.fold, .also-table)")

@@ -9,7 +9,7 @@ from contextlib import redirect_stderr
 import pytest
 
 from equipoise.cli.output import Output
-from equipoise.cli.progress_bar import Estimate, ProgressBar
+from equipoise.cli.progress_bar import ProgressBar, RemainingTime
 from equipoise.progress import activity, report_share
 
 
@@ -29,11 +29,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def estimate(clock: Clock) -> Estimate:
-    return Estimate(clock)
+def estimate(clock: Clock) -> RemainingTime:
+    return RemainingTime(clock)
 
 
-def test_the_remaining_time_follows_from_the_rate_and_counts_down(estimate: Estimate, clock: Clock) -> None:
+def test_the_remaining_time_follows_from_the_rate_and_counts_down(estimate: RemainingTime, clock: Clock) -> None:
     assert estimate.remaining(1.0) is None
     clock.now = 2.0
     estimate.record(0.2)
@@ -44,7 +44,7 @@ def test_the_remaining_time_follows_from_the_rate_and_counts_down(estimate: Esti
     assert estimate.remaining(1.0) is None
 
 
-def test_loading_does_not_count(estimate: Estimate, clock: Clock) -> None:
+def test_loading_does_not_count(estimate: RemainingTime, clock: Clock) -> None:
     estimate.pause(True)
     clock.now = 30.0
     estimate.pause(False)
@@ -53,7 +53,7 @@ def test_loading_does_not_count(estimate: Estimate, clock: Clock) -> None:
     assert estimate.remaining(1.0) == pytest.approx(2.0)
 
 
-def test_stored_results_do_not_count(estimate: Estimate, clock: Clock) -> None:
+def test_stored_results_do_not_count(estimate: RemainingTime, clock: Clock) -> None:
     clock.now = 0.1
     estimate.record(8.0)
     clock.now = 5.1
@@ -61,7 +61,7 @@ def test_stored_results_do_not_count(estimate: Estimate, clock: Clock) -> None:
     assert estimate.remaining(10.0) == pytest.approx(5.0)
 
 
-def test_a_short_time_gives_no_estimate(estimate: Estimate, clock: Clock) -> None:
+def test_a_short_time_gives_no_estimate(estimate: RemainingTime, clock: Clock) -> None:
     clock.now = 0.3
     estimate.record(0.001)
     assert estimate.remaining(1.0) is None

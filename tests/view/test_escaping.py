@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.runs.progress import report_progress
+from equipoise.runs.progress_file import report_progress
 from equipoise.view.results import ResultsFolder
 from html_tree import tree
 

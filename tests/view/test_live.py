@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from equipoise.runs.progress import report_progress
+from equipoise.runs.progress_file import report_progress
 
 
 def wait_for_value(read: Callable[[], Any]) -> Any:

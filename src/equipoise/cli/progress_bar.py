@@ -29,13 +29,13 @@ MIN_SECONDS = 0.5
 """A rate over a shorter time is not shown."""
 
 
-class Estimate:
+class RemainingTime:
     """The remaining time, from the rate of progress; time without known progress, such as loading, does not count.
 
     >>> times = iter([0.0, 10.0, 12.0])
-    >>> estimate = Estimate(clock=lambda: next(times))
-    >>> estimate.record(0.25)
-    >>> estimate.remaining(1.0)
+    >>> remaining_time = RemainingTime(clock=lambda: next(times))
+    >>> remaining_time.record(0.25)
+    >>> remaining_time.remaining(1.0)
     28.0
     """
 
@@ -97,7 +97,7 @@ class ProgressBar:
         self._done, self._total = 0, total
         self._finished, self._weight, self._share = 0.0, 1.0, 0.0
         self._updated = 0.0
-        self._estimate = Estimate()
+        self._estimate = RemainingTime()
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -187,7 +187,7 @@ class _Remaining(ProgressColumn):
 
     max_refresh = 0.5
 
-    def __init__(self, estimate: Estimate) -> None:
+    def __init__(self, estimate: RemainingTime) -> None:
         super().__init__()
         self._estimate = estimate
 

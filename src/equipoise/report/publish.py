@@ -18,7 +18,7 @@ from equipoise.report.export import FORMATS
 from equipoise.report.view_model import Download
 from equipoise.runs.experiment_folder import RUNS
 from equipoise.runs.manifest import read_manifest
-from equipoise.runs.progress import ActiveRun, find_active_runs
+from equipoise.runs.progress_file import ActiveRun, find_active_runs
 from equipoise.stats.formatting import format_count
 from equipoise.stats.verdict import name_list, plural
 from equipoise.types import install_command, require_extra

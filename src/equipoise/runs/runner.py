@@ -21,7 +21,7 @@ import numpy as np
 from equipoise.errors import EquipoiseError, MissingExtraError, PartialError
 from equipoise.geometry.shards import MappedRows
 from equipoise.runs.executors import Executor, LocalExecutor
-from equipoise.runs.progress import ProgressCallback
+from equipoise.runs.progress_file import ProgressCallback
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from equipoise.errors import EquipoiseError, ParameterError, RunNotFoundError, S
 from equipoise.report.build_view import data_names, result_in_percent
 from equipoise.report.sections import to_value
 from equipoise.runs.manifest import CASES, FILES, MANIFEST, RESULT, open_run
-from equipoise.runs.progress import ActiveRun, find_active_runs
+from equipoise.runs.progress_file import ActiveRun, find_active_runs
 from equipoise.runs.run_folder import find_runs, result_from_dict
 from equipoise.runs.unit_table import parse_unit_lines
 from equipoise.stats.formatting import format_count, format_percent, n_decimals

@@ -40,7 +40,7 @@ from equipoise.progress import portion, report_share
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, LocalExecutor, check_device
 from equipoise.runs.experiment_folder import ExperimentFolder
-from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.progress_file import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, run_jobs
 from equipoise.stats.result import GRID, TRIALS
 from equipoise.stats.seeds import summarise_seeds

@@ -34,7 +34,7 @@ from equipoise.runs.compare import compare as compare_systems
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import RESULTS, RUNS, ExperimentFolder, folder_names
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
-from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.progress_file import ProgressCallback, report_progress
 from equipoise.runs.run_folder import load_run, save_run
 from equipoise.runs.runner import (
     Job,

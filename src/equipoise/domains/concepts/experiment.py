@@ -23,7 +23,7 @@ from equipoise.errors import InputError, MissingExtraError, ParameterError, Unkn
 from equipoise.models.embedder import embedder
 from equipoise.models.retriever import resolve_models
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
-from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.progress_file import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.types import require_extra
 

@@ -43,7 +43,7 @@ from equipoise.models.retriever import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.progress import report_progress
+from equipoise.runs.progress_file import report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, executor_map, run_jobs
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.result import NOTES, SPEC, WINDOW

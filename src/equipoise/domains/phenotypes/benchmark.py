@@ -58,7 +58,7 @@ from equipoise.models.retriever import open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, check_device
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
-from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.progress_file import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 
 if TYPE_CHECKING:

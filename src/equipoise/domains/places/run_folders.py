@@ -46,7 +46,7 @@ from equipoise.report.view import View
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.executors import ignore_progress
 from equipoise.runs.manifest import MANIFEST, VIEW, read_manifest
-from equipoise.runs.progress import ProgressCallback
+from equipoise.runs.progress_file import ProgressCallback
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result

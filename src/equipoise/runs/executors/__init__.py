@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.runs.progress import ProgressCallback
+from equipoise.runs.progress_file import ProgressCallback
 
 Item = TypeVar("Item")
 Shared = TypeVar("Shared")

@@ -37,7 +37,7 @@ from equipoise.runs.executors.ray_worker import (
 from equipoise.types import install_command, require_extra
 
 if TYPE_CHECKING:
-    from equipoise.runs.progress import ProgressCallback
+    from equipoise.runs.progress_file import ProgressCallback
 
 # A lost cluster: the many exceptions of Ray become one error.
 

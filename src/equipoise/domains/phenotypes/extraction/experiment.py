@@ -59,7 +59,7 @@ from equipoise.io.text import PathLike, open_text
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder, write_json
 from equipoise.runs.manifest import Manifest, Status
-from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.progress_file import ProgressCallback, report_progress
 from equipoise.runs.run_folder import StoredRun, find_runs, load_run, save_run
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 

@@ -41,7 +41,7 @@ from equipoise.metrics.base import MetricValue
 from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
-from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.progress_file import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import FOLDS, GRID, TRIALS

@@ -14,7 +14,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.io.atomic import atomic_directory
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.progress import ActiveRun, find_active_runs, report_progress
+from equipoise.runs.progress_file import ActiveRun, find_active_runs, report_progress
 from equipoise.runs.run_folder import save_run
 
 
@@ -90,7 +90,7 @@ def run_and_exit(folder: Path) -> None:
     """Run a process that exits in the middle of its work."""
     code = (
         "import os, sys\n"
-        "from equipoise.runs.progress import report_progress\n"
+        "from equipoise.runs.progress_file import report_progress\n"
         f"with report_progress({str(folder)!r}, 'a comparison', 2) as step:\n"
         "    step('one')\n"
         "    os._exit(1)\n"
