@@ -31,7 +31,7 @@ def test_the_report_has_verdict_table_chance_level_and_findings(eq, monkeypatch)
         "\n"
         "rank  system  HR@1  95 % interval  vs. best\n"
         "───────────────────────────────────────────\n"
-        "1     good    0.92   [0.65, 0.99]\n"
+        "1-2   good    0.92   [0.65, 0.99]\n"
     )
     rows = {line.split()[1]: line.split() for line in result.stdout.splitlines()[5:8]}
     assert [rows[name][-1] for name in ("middle", "bad")] == ["tied", "worse"]

@@ -3,10 +3,7 @@
 A row is a data set and a column is a model. An aggregate maps each row to points and averages the rows, so that
 one resample of the data sets gives all aggregates of all models.
 
-Rank intervals follow Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks" (Review of Economic Studies,
-2024): model j is above model i if the studentised difference exceeds the bootstrap quantile of the largest
-difference to i. The rank of i is between 1 + the models above it and the number of models minus those below it.
-Ranks counted in each resample would be too narrow for models that are nearly tied.
+Rank intervals come from simultaneous tests of each model against all others (``multiple_comparisons``).
 """
 
 from __future__ import annotations
@@ -21,9 +18,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from equipoise.errors import ParameterError, did_you_mean
-from equipoise.stats.bootstrap_mean import FEW_RESAMPLING_UNITS, UNBOUNDED, bootstrap_sums, mean_intervals
+from equipoise.stats.bootstrap_mean import UNBOUNDED, bootstrap_sums, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval, t_interval
-from equipoise.stats.multiple_comparisons import adjust, order_by_score
+from equipoise.stats.multiple_comparisons import ROUNDING, adjust, order_by_score, ranks_of_signs, significant_signs
 from equipoise.stats.paired_tests import run_test
 from equipoise.types import Direction
 
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
 
 Resample = Literal["datasets", "units", "both"]
 RESAMPLE_MODES: tuple[Resample, ...] = ("datasets", "units", "both")
-ROUNDING = 1e-12
-"""Differences below this share of the largest score are rounding."""
 
 
 def mean_points(rows: Floats) -> Floats:
@@ -115,55 +110,24 @@ class AggregateScores:
 
     @cached_property
     def separation(self) -> Ints:
-        """1 where the model of the column is significantly better than that of the row, -1 where it is worse.
-
-        Each row has its own critical value: the quantile of its largest absolute studentised difference.
-        """
-        n_models = len(self.points)
-        signs = np.zeros((n_models, n_models), dtype=np.int64)
-        if not self.degrees:
-            return signs
-        deviations = np.ascontiguousarray((self.resamples - self.resamples.mean(axis=0)).T)
-        slack = ROUNDING * max(float(np.abs(self.by_dataset).max(initial=0.0)), 1e-300)
-        for model in range(n_models):
-            differences = deviations - deviations[model]
-            errors = differences.std(axis=1)
-            observed = self.points - self.points[model]
-            varying = errors > slack
-            significant = ~varying & (np.abs(observed) > slack) & self._sign_test_significant
-            if varying.any():
-                studentised = differences[varying] / errors[varying, np.newaxis]
-                largest = np.abs(studentised, out=studentised).max(axis=0)
-                critical = self._critical(float(np.quantile(largest, self.confidence_level)), n_models - 1)
-                significant[varying] = np.abs(observed[varying]) > critical * errors[varying]
-            signs[model] = np.sign(observed) * significant
-        return signs
+        """1 where the model of the column is significantly better than that of the row, -1 where it is worse."""
+        return significant_signs(
+            self.points,
+            self.resamples,
+            n_values=self.degrees + 1,
+            confidence_level=self.confidence_level,
+            constant_differ=self._sign_test_significant,
+        )
 
     @cached_property
     def rank_intervals(self) -> Ints:
         """The lowest and highest rank of each model: shape (models, 2)."""
-        above, below = (self.separation == 1).sum(axis=1), (self.separation == -1).sum(axis=1)
-        if not self.degrees:
-            return np.tile(np.array([1, len(self.points)]), (len(self.points), 1))
-        return np.column_stack([1 + above, len(self.points) - below]).astype(np.int64)
+        return ranks_of_signs(self.separation)
 
     @property
     def _sign_test_significant(self) -> bool:
         """Whether equal differences on all data sets are significant by their signs alone."""
         return 2.0 ** (1 - len(self.by_dataset)) < round(1 - self.confidence_level, 12)
-
-    def _critical(self, normal: float, n_comparisons: int) -> float:
-        """The critical value of a studentised difference, from the bootstrap quantile ``normal``.
-
-        It is that of Student's t with the same tail. With fewer than 10 values, resamples repeat the same few
-        means; there it is that of Student's t with Bonferroni's correction.
-        """
-        from scipy.special import ndtr, stdtrit
-
-        tail = float(ndtr(-normal))
-        if self.degrees + 1 < FEW_RESAMPLING_UNITS:
-            tail = (1 - self.confidence_level) / 2 / n_comparisons
-        return float(-stdtrit(self.degrees, tail)) * self.small_sample
 
 
 def aggregate_scores(

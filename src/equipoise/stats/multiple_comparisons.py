@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, ShapeError, UnknownNameError
-from equipoise.stats.bootstrap_mean import bootstrap_means
+from equipoise.stats.bootstrap_mean import FEW_RESAMPLING_UNITS, bootstrap_means
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
+
+ROUNDING = 1e-12
+"""Differences below this share of the largest score are rounding."""
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -149,14 +153,12 @@ def rank_intervals(
     config: StatsConfig = DEFAULT_STATS,
     rng: np.random.Generator,
 ) -> Ints:
-    """The ranks, lowest and highest, that each system takes over resampled units: shape (systems, 2).
+    """The interval of the rank of each system, lowest and highest rank: shape (systems, 2).
 
-    All systems are scored on the same resample of the units (or clusters) on which every system is
-    defined. Systems with equal means share all the ranks that they span, and the quantiles are rounded
-    outwards, so the intervals are conservative. A system that is never defined, or too few units,
-    give the full range.
+    All systems are scored on the same resamples of the units (or clusters) on which every system is defined. A
+    system that is never defined, or too few units, give the full range.
 
-    >>> rank_intervals(np.array([[1, 0.5], [0.9, 0.2], [1, 0.4]]), better=Direction.UP,
+    >>> rank_intervals(np.tile([[1, 0.5], [0.9, 0.2], [1, 0.4]], (4, 1)), better=Direction.UP,
     ...                rng=np.random.default_rng(0)).tolist()
     [[1, 1], [2, 2]]
     """
@@ -168,26 +170,82 @@ def rank_intervals(
     complete = ~np.isnan(values[:, ranked]).any(axis=1)
     if complete.sum() < 2 or len(ranked) < 2:
         return ranges
-    means = bootstrap_means(
-        values[np.ix_(complete, ranked)],
-        weights=None if weights is None else weights[complete],
-        clusters=None if clusters is None else clusters[complete],
-        n_resamples=config.n_resamples,
-        rng=rng,
+    defined, share = values[np.ix_(complete, ranked)], None if weights is None else weights[complete]
+    labels = None if clusters is None else clusters[complete]
+    means = bootstrap_means(defined, weights=share, clusters=labels, n_resamples=config.n_resamples, rng=rng)
+    ranges[ranked] = rank_intervals_from_resamples(
+        np.average(defined, axis=0, weights=share),
+        means,
+        better=better,
+        n_values=len(defined) if labels is None else len(np.unique(labels)),
+        confidence_level=config.confidence_level,
     )
     # Systems without a score may have any rank.
-    ranges[ranked] = rank_intervals_from_resamples(means, better=better, confidence_level=config.confidence_level)
     ranges[ranked, 1] += systems - len(ranked)
     return ranges
 
 
-def rank_intervals_from_resamples(scores: Floats, *, better: Direction, confidence_level: float) -> Ints:
-    """Rank intervals (systems, 2) from scores (resamples, systems), ties and quantiles as above."""
-    first, last = _shared_ranks(-scores if better == Direction.UP else scores)
-    tail = (1 - confidence_level) / 2
-    lowest = np.quantile(first, tail, axis=0, method="lower")
-    highest = np.quantile(last, 1 - tail, axis=0, method="higher")
-    return np.column_stack([lowest, highest]).astype(np.int64)
+def rank_intervals_from_resamples(
+    scores: Floats, resamples: Floats, *, better: Direction, n_values: int, confidence_level: float
+) -> Ints:
+    """Rank intervals (systems, 2) from the scores and their resamples, one row per resample."""
+    sign = 1.0 if better == Direction.UP else -1.0
+    return ranks_of_signs(
+        significant_signs(sign * scores, sign * resamples, n_values=n_values, confidence_level=confidence_level)
+    )
+
+
+def ranks_of_signs(signs: Ints) -> Ints:
+    """The lowest rank of a system is 1 + those above it, the highest the number of systems minus those below it."""
+    return np.column_stack([1 + (signs == 1).sum(axis=1), len(signs) - (signs == -1).sum(axis=1)]).astype(np.int64)
+
+
+def significant_signs(
+    scores: Floats, resamples: Floats, *, n_values: int, confidence_level: float, constant_differ: bool = True
+) -> Ints:
+    """1 where the system of the column is significantly better than that of the row, -1 where it is worse.
+
+    Each system is compared with all others simultaneously: its critical value is the quantile of its largest
+    absolute studentised difference over the resamples. (Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks",
+    Review of Economic Studies, 2024.) Ranks counted in each resample would be too narrow for systems that are nearly
+    equal. ``n_values`` values were resampled; ``constant_differ`` says whether a difference that is the same in all
+    resamples is significant.
+    """
+    n_systems = len(scores)
+    signs = np.zeros((n_systems, n_systems), dtype=np.int64)
+    resamples = resamples[~np.isnan(resamples).any(axis=1)]
+    if n_values < 2 or not len(resamples):
+        return signs
+    deviations = np.ascontiguousarray((resamples - resamples.mean(axis=0)).T)
+    slack = ROUNDING * max(float(np.abs(resamples).max(initial=0.0)), 1e-300)
+    small_sample = sqrt(n_values / (n_values - 1))  # a bootstrap of n values understates a standard error
+    for system in range(n_systems):
+        differences = deviations - deviations[system]
+        errors = differences.std(axis=1)
+        observed = scores - scores[system]
+        varying = errors > slack
+        significant = ~varying & (np.abs(observed) > slack) & constant_differ
+        if varying.any():
+            studentised = differences[varying] / errors[varying, np.newaxis]
+            largest = np.abs(studentised, out=studentised).max(axis=0)
+            critical = _t_critical(float(np.quantile(largest, confidence_level)), n_values, n_systems, confidence_level)
+            significant[varying] = np.abs(observed[varying]) > critical * small_sample * errors[varying]
+        signs[system] = np.sign(observed) * significant
+    return signs
+
+
+def _t_critical(normal: float, n_values: int, n_systems: int, confidence_level: float) -> float:
+    """The critical value of a studentised difference, from the bootstrap quantile ``normal``.
+
+    It is that of Student's t with the same tail. With fewer than 10 values, resamples repeat the same few means; there
+    it is that of Student's t with Bonferroni's correction.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    tail = float(ndtr(-normal))
+    if n_values < FEW_RESAMPLING_UNITS:
+        tail = (1 - confidence_level) / 2 / (n_systems - 1)
+    return float(-stdtrit(n_values - 1, tail))
 
 
 def _cliques(different: Bools) -> list[frozenset[int]]:
@@ -213,15 +271,3 @@ def _letter(number: int) -> str:
         number, digit = divmod(number - 1, 26)
         name = chr(ord("a") + digit) + name
     return name
-
-
-def _shared_ranks(costs: Floats) -> tuple[Ints, Ints]:
-    """First and last rank of each system in each row; equals, up to rounding, share all that they span."""
-    slack = 1e-12 * np.abs(costs).max(axis=1, initial=0.0)[:, np.newaxis]
-    first = np.empty(costs.shape, dtype=np.int64)
-    last = np.empty(costs.shape, dtype=np.int64)
-    for system in range(costs.shape[1]):
-        system_costs = costs[:, system : system + 1]
-        first[:, system] = 1 + (costs < system_costs - slack).sum(axis=1)
-        last[:, system] = (costs <= system_costs + slack).sum(axis=1)
-    return first, last

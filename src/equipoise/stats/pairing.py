@@ -524,4 +524,13 @@ def _ranks(
         )
     if resamples is None:
         return np.tile(np.array([1, n_systems]), (n_systems, 1))
-    return rank_intervals_from_resamples(resamples, better=better, confidence_level=config.confidence_level)
+    clusters = pairing.clusters
+    return rank_intervals_from_resamples(
+        scores,
+        resamples,
+        better=better,
+        n_values=min(result.estimates[primary].n for result in pairing.results)
+        if clusters is None
+        else len(np.unique(clusters)),
+        confidence_level=config.confidence_level,
+    )
