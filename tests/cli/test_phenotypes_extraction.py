@@ -149,7 +149,7 @@ def test_external_predictions_are_scored_with_the_dictionary_baseline(eq) -> Non
 
 
 def test_the_dictionary_is_a_row_of_every_report(eq) -> None:  # type: ignore[no-untyped-def]
-    assert "F1 (dict:)" in eq(*GROUP, "run", *COMMON, *QUICK).stdout
+    assert "F1 (dict)" in eq(*GROUP, "run", *COMMON, *QUICK).stdout
     content = json.loads(eq(*GROUP, "run", *COMMON[:-1], "dict:", *QUICK, "--json").stdout)
     assert content["dictionary_baseline"] is None
 

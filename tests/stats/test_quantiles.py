@@ -33,7 +33,7 @@ def test_quantile_intervals_include_those_of_scipy(n: int, share: float, confide
 
 def test_high_percentiles_state_the_number_of_values_needed() -> None:
     interval = quantile_interval(np.arange(367.0), 0.99)
-    assert interval.reason == "the 99 % quantile needs 368 values, not 367"
+    assert interval.reason == "the 99 % quantile needs 368 values; there are only 367"
     assert quantile_interval(np.arange(368.0), 0.99).known
     assert quantile_interval(np.empty(0), 0.5).reason == "no value"
 

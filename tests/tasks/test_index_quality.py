@@ -63,7 +63,7 @@ def test_recall_has_an_interval_and_a_chance_level() -> None:
 
 def test_few_queries_give_no_interval_of_a_high_percentile() -> None:
     result = measurement_of([0.001, 0.002, 0.003], [1.0, 1.0, 1.0]).result("index")
-    assert result["Latency(p99)"].interval.reason == "the 99 % quantile needs 368 values, not 3"
+    assert result["Latency(p99)"].interval.reason == "the 99 % quantile needs 368 values; there are only 3"
 
 
 def test_a_corpus_smaller_than_k_has_recall_one() -> None:

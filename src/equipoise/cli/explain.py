@@ -474,7 +474,7 @@ def _gate_test_pages(name: str) -> list[InfoPage]:
 
     facts = {"use": f"eq gate ... --test {BOUNDS}", "supports": "clusters of the stored runs", "source": "Gaffke 2005"}
     page = InfoPage(
-        f"{BOUNDS}  test of a loss by the bounds of the metric", _definition(UnitGains.p_within_bounds), facts
+        f"{BOUNDS}  test for a loss, using the bounds of the metric", _definition(UnitGains.p_within_bounds), facts
     )
     return [page] if name.casefold() == BOUNDS else []
 

@@ -101,7 +101,7 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
     recall = next(iter(result.estimates.values()))
     column = result.per_unit[recall.metric]
     complete = int((column == 1.0).sum())
-    kind = "compares with every vector" if exact else "is approximate"
+    kind = "compares each query with every vector" if exact else "is approximate"
     return (
         f"The store {kind}; it found all exact neighbours for {format_count(complete)} of {format_count(recall.n)} "
         f"queries. Random results have a recall of {recall.chance:.2g}. The store was filled in "

@@ -219,7 +219,7 @@ def nearest_in_shards(
 ) -> Neighbors:
     """Find the k nearest corpus vectors of every query by exact search in a corpus that need not fit into memory.
 
-    Scores are float64 and depend on the two vectors only, so the result has the same bytes for any division into
+    Scores are float64 and depend on the two vectors only, so the result is byte-identical for any division into
     shards.
 
     Parameters

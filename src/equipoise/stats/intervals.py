@@ -247,7 +247,7 @@ def quantile_interval(values: Floats, share: float, confidence_level: float = CO
     if low < 1 or high > n:
         # An end beyond the sample is passed with probability share^n, or (1 - share)^n at the other side.
         needed = ceil(log(tail) / log(max(share, 1.0 - share)))
-        reason = f"the {format_percent(round(share, 2))} quantile needs {needed} values, not {n}"
+        reason = f"the {format_percent(round(share, 2))} quantile needs {needed} values; there are only {n}"
         return Interval.unknown(reason, confidence_level=confidence_level)
     ordered = np.sort(values)
     return Interval(float(ordered[low - 1]), float(ordered[high - 1]), confidence_level, "order statistics")

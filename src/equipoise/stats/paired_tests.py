@@ -87,7 +87,9 @@ def paired_t_test(
     alternative: str = "two-sided",
     margin: float = 0.0,
 ) -> Floats:
-    """Student's t test of the mean difference; with ``clusters`` the error is cluster-robust (df = clusters - 1).
+    """Student's t test of the mean difference.
+
+    With ``clusters``, the standard error is cluster-robust (df = clusters - 1).
 
     Ignoring clusters would make the test anti-conservative. p is undefined (NaN) with fewer than two units or clusters,
     and if all differences are equal but not 0 (the standard error is 0). p is 1 if all differences are 0.

@@ -340,7 +340,7 @@ def _unknown_ids_error(unknown: dict[str, tuple[str, UnknownNameError]], ontolog
 
 def _slice_properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
     """The properties to slice by: with several values, and far fewer values than cases."""
-    sizes = ("none", "1", "2 and more")
+    sizes = ("none", "1", "2 or more")
     properties = {case.id: case.properties | {"expected terms": sizes[min(len(case.expected), 2)]} for case in cases}
     names = dict.fromkeys(name for values_by_name in properties.values() for name in values_by_name)
     varying = []

@@ -238,7 +238,7 @@ should be found: {"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"} in
 other fields become slices. Every term of the ontology is ranked for every case. A case that fails counts as a miss, is
 listed, and makes the run partial (exit status 3).
 
-A text with German words is also searched in English translation, which is based on a glossary and spelling rules;
+A text with German words is also translated into English, by a glossary and spelling rules, and searched again;
 --translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any language.
 --no-translate evaluates the models alone.
 

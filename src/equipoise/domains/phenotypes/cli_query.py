@@ -107,7 +107,7 @@ synonyms and definition: label_only, label_synonyms_min, label_synonyms_max, all
 expression such as "0.6*label + 0.4*max(synonyms)". With --single-vector, they are embedded together as one text.
 
 The default model, sum:use+tfidf, adds the cosine similarities of a multilingual model and of character n-grams, and
-works offline for English and German. A text with German words is also searched in English translation;
+works offline for English and German. A text with German words is also translated into English and searched again;
 --translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any language. The
 first query with a dense model builds its index, which takes a few minutes; tfidf and bm25 need none.
 """
@@ -237,7 +237,7 @@ def _show(
     elif unmatched:
         out.note(f"no term shares words or letters with: {', '.join(unmatched)}")
     if not several and (english := system.translation(texts[0])):
-        out.note(f"also searched in English translation: {english}")
+        out.note(f"also searched for in English translation: {english}")
     for line in _notes(system, language):
         out.note(line)
 
@@ -382,7 +382,7 @@ def similarity(
         kind = f"annotations {annotations}" if annotations else similarities[0].information
         out.data(_similarity_record(loaded, kind, resolved, rows))
     else:
-        source = f", computed from the annotations {annotations}" if annotations else ""
+        source = f", computed from the {annotations} annotations" if annotations else ""
         out.show(*_similarity_report(loaded, similarities, resolved, rows, source))
 
 

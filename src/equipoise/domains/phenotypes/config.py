@@ -106,7 +106,7 @@ class BenchmarkConfig:
     skip_unknown
         Whether expected ids without a live term are left out instead of being an error.
     translate
-        Whether texts with German words are also searched in English translation.
+        Whether texts with German words are also translated into English and searched again.
     translations
         Files of translated labels; see ``read_translations``.
     n_label_queries

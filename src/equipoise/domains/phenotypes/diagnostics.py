@@ -189,4 +189,4 @@ def _spearman(a: Floats, b: Floats) -> float:
 def _synonym_group(synonyms: int) -> str:
     if synonyms < 3:
         return str(synonyms)
-    return "3 to 5" if synonyms < 6 else "6 and more"
+    return "3 to 5" if synonyms < 6 else "6 or more"

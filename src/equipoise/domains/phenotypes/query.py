@@ -135,7 +135,7 @@ def open_term_retriever(
     weights
         Weights of label, synonyms and definition for ``all_weighted``.
     translate
-        Whether texts with German words are also searched in English translation.
+        Whether texts with German words are also translated into English and searched again.
     translations
         Files of translated labels; see ``read_translations``.
     index_dir

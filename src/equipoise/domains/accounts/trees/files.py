@@ -347,9 +347,9 @@ def from_codes(
 ) -> Tree:
     """Build a tree from hierarchical codes.
 
-    The parts of a code are separated (``102-0001-003``, ``1.2.3``) or have fixed widths. Trailing parts of zeros are
-    padding, so 1000 is the parent of 1100, and 102-0000 is 102. If the code directly above is not listed, the next one
-    above is the parent.
+    The parts of a code are separated (``102-0001-003``, ``1.2.3``) or have fixed widths. Trailing parts that are all
+    zeros are padding, so 1000 is the parent of 1100, and 102-0000 is 102. If the code directly above is not listed,
+    the next one above is the parent.
 
     Parameters
     ----------

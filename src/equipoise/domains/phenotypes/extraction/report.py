@@ -93,7 +93,7 @@ def _extraction_answer(run: ExtractionRun) -> Answer:
     if run.baseline is not None:
         contrast = run.baseline.contrast
         notes.append(
-            f"Difference from the dictionary alone (dict:) in {averaging} F1, paired by document: "
+            f"Difference from the dictionary alone (dict) in {averaging} F1, paired by document: "
             f"{format_difference(contrast.difference, _DECIMALS)}, {level} interval "
             f"{_known_interval(contrast.interval)}, p {format_p(contrast.p)}."
         )
@@ -148,7 +148,7 @@ def _primary_rows(run: ExtractionRun) -> list[tuple[str, str, Estimate]]:
         for title, kind in SCORES
     ]
     if run.baseline is not None:
-        rows.append(("F1 (dict:)", "exact", run.baseline.result[SetF1(averaging, mode).name]))
+        rows.append(("F1 (dict)", "exact", run.baseline.result[SetF1(averaging, mode).name]))
     return rows
 
 
@@ -304,10 +304,12 @@ def _deployment_line(model: TunedModel) -> str:
 
 
 def format_params(params: Params) -> str:
-    """Parameters in a few words, such as *dictionary and span below HP:0000118, 3 terms, threshold 0.61*."""
-    generator = ("dictionary and " if params.get("dictionary") else "") + str(params.get("chunkers") or "chunks")
+    """Parameters in a few words, such as *dictionary and span chunking; terms below HP:0000118, 3 terms*."""
+    chunkers = params.get("chunkers")
+    generator = "dictionary and " if params.get("dictionary") else ""
+    generator += f"{chunkers} chunking" if chunkers else "chunks"
     if params.get("branch"):
-        generator += f" below {params['branch']}"
+        generator += f"; terms below {params['branch']}"
     parts = [generator, "top term only" if params["top_term_only"] else f"{params['num_results']} terms"]
     parts.append(f"threshold {float(params['chunk_threshold'] or 0.0):g}")
     confidence = float(params["min_confidence"] or 0.0)

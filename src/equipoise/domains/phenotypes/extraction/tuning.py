@@ -275,7 +275,7 @@ def tune_extraction(
     budget
         Number of trials per model.
     folds
-        Folds of the cross-validation. With 1, the score is that of the best trial on the documents that selected it,
+        Folds of the cross-validation. With 1, the score is that of the best trial on the documents it was selected on,
         which is a finding (EQ201).
     dataset
         One dataset of the corpus.

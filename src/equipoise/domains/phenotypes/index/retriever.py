@@ -154,7 +154,7 @@ class TermRetriever:
     threads
         Threads per model.
     translate
-        Whether a query with German words is also searched in English translation.
+        Whether a query with German words is also translated into English and searched again.
     translations
         Translated labels; see ``read_translations``.
     """
