@@ -106,7 +106,7 @@ def test_a_repeated_command_resumes_from_the_output_folder(fair: Run, folder: Pa
     assert "accuracy (%)" in page
     details = (folder / "page.html").read_text().split('<section id="details"')[1].split("</section>")[0]
     titles = re.findall("<h3>(.*?)</h3>", details)
-    assert "Best accuracy per number of retrieved tokens (optimistic)" in titles
+    assert "Best accuracy by number of retrieved tokens (optimistic)" in titles
     assert all(html.unescape(title) in verbose for title in titles)
 
 

@@ -41,9 +41,9 @@ SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
 TIED, WORSE = "tied", "worse"
 TIED_AND_RANK = (
-    "Tied means that the paired test against the best, adjusted for the number of pairs, is not significant. The rank "
-    "interval is a bootstrap interval without this adjustment, so it can exclude rank 1 even if the test is not "
-    "significant."
+    "Tied means that the paired test against the best, adjusted for the number of pairs, is not significant. Rank "
+    "intervals compare each system with all others at once, by another test, so they can exclude rank 1 even if that "
+    "test is not significant."
 )
 INCOMPLETE_MARK = "*"
 """Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""

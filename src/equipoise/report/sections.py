@@ -178,7 +178,7 @@ def _differences(subject: RunSet, differences: Floats) -> view_model.ValueDistri
     n_equal = int((np.round(differences, 9) == 0).sum())
     better = "Above" if subject.better == Direction.UP else "Below"
     return view_model.ValueDistribution(
-        title=_units_by(subject, f"{first} minus {second}"),
+        title=_units_by(subject, f"difference in {metric_in_sentence(subject.primary)}, {first} minus {second}"),
         metric=subject.primary,
         bins_heading=f"Difference in {metric_in_sentence(subject.primary)}{unit}",
         n_equal=n_equal,

@@ -261,7 +261,9 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     if len(others) < n_others:
         several = f"{len(others)} of the other {n_others} {words.system}s are not"
     else:
-        several = "neither of the other two is" if n_others == 2 else f"none of the other {n_others} {words.system}s is"
+        if n_others == 2:
+            return f"{start}, but neither {others[0]} nor {others[1]} is significantly worse"
+        several = f"none of the other {n_others} {words.system}s is"
     return f"{start}, but {several} significantly worse: {name_list(others)}"
 
 
@@ -387,7 +389,7 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
     between = " between the first two" if len(comparison.scored) > 2 else ""
     units = _units(comparison, contrast.n, words)
     return (
-        f"{units} can show differences of about {shown}{' points' if words.percent else ''} or more{between} "
+        f"{units} can detect differences of about {shown}{' points' if words.percent else ''} or more{between} "
         f"{_with_power(comparison)}"
     )
 

@@ -139,7 +139,7 @@ def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
 
 def test_metrics_that_every_system_maximises_are_named() -> None:
     (view,) = bench_views(run(["hash"], bench.Retrieval(retrieval_rows(), name="few documents")))
-    assert "The chance level of R@100 is 1, so every system has the highest value." in view.answer.notes
+    assert "The chance level of R@100 is 1, so every system has the maximum score." in view.answer.notes
     (view,) = bench_views(run(["hash"], bench.Similarity(pair_rows(), name="s")))
     assert not any("chance level of" in note for note in view.answer.notes)
 

@@ -155,7 +155,7 @@ def test_few_distinct_values_are_stacked_bars(report_maker: ReportMaker) -> None
     first, difference = report.distributions[:2]
     assert first.labels == ("0", "1")
     assert difference.labels == ("-1", "0", "1")
-    chart = chart_named(report, "distribution-alpha-minus-beta")
+    chart = chart_named(report, "distribution-difference-in-hr-5-alpha-minus-beta")
     parts = [row for row in rows_of(chart) if "from" in row]
     assert [row["text"].split(":")[0] for row in parts if row["row"] == 0][:3] == ["1", "0", "-1"]
     assert len({row["fill"] for row in parts}) == 3
@@ -280,7 +280,7 @@ def test_descriptions_name_every_tied_maximum() -> None:
         "the largest difference is rye minus corn, +0.3 [-1, 1], adjusted p = 0.2; equally large: oats minus corn."
     )
     assert win_matrix(table, systems).description == (
-        "The most one-sided comparison on HR@1: wins on 50 % of questions (rye over oats, rye over corn)."
+        "The most wins on HR@1: on 50 % of questions (rye over oats, rye over corn)."
     )
     best, worst = HeatCell("90 %", 0.9, 1.0), HeatCell("20 %", 0.2, 0.0)
     rows = (

@@ -653,7 +653,7 @@ PLOT_HELP = """
   eq accounts plot results/ -o disk.html
   eq accounts plot account_vectors.csv --tree accounts.csv --geometry lorentz -o disk.svg
 
-Plot an embedded tree with its edges, hyperbolic embeddings in the Poincare disk and others in the plane. An HTML file
+Plot an embedded tree with its edges: hyperbolic embeddings in the Poincare disk, others in the plane. An HTML file
 shows every node, with search, zoom and collapsible groups, and works offline. It also has charts of the norm against
 the position between root and leaf and, for several dimensions, of mean rank (MR) and mean average precision (MAP)
 against dimensions. An .svg or .png file has one chart. RESULTS is a folder written by eq accounts evaluate, or a file

@@ -271,15 +271,15 @@ LEADERBOARD_HELP = """
   eq leaderboard results/ --missing models -o report/
   eq leaderboard per_query.csv --resample units --to md
 
-Show which models may be first, and which models at adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown,
+Show which models could rank first, and which models at adjacent ranks differ significantly. TABLE (CSV, TSV, Markdown,
 LaTeX, JSON or parquet) has one row per model and one column per data set, or one row per model, data set and unit (such
-as a query). It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories (of eq score -o or
-eq bench run -o).
+as a query). It can also be a folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories (written by
+eq score -o or eq bench run -o).
 
 The rank interval of a model comes from simultaneous tests against all other models (Mogstad et al., 2024). Their
 critical values come from a paired bootstrap, which resamples data sets and, if the table has them, units. The
-confidence level holds for each interval, not for all of them together. A model may be first if its interval includes 1.
-Missing scores are never imputed. If scores have different scales, models are ordered by Borda count.
+confidence level holds for each interval, not for all of them together. A model could rank first if its interval
+includes 1. Missing scores are never imputed. If scores have different scales, models are ordered by Borda count.
 """
 
 RANKS = "equipoise.stats.aggregate_ranks"

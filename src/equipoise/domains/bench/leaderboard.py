@@ -1,4 +1,4 @@
-"""Statistics of a leaderboard: which models may be first, which ranks are separated, what the order depends on."""
+"""Statistics of a leaderboard: which models could rank first, which ranks are separated, what the order depends on."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class LeaderboardAnalysis:
 
         >>> scores = {"a": {"x": 1.0, "y": 2.0, "z": 3.0}, "b": {"x": 2.0, "y": 1.0, "z": 3.5}}
         >>> print(leaderboard(scores).verdict())
-        Inconclusive: both models may be first on 3 data sets at 95 % confidence.
+        Inconclusive: both models could rank first on 3 data sets at 95 % confidence.
         """
         tied, n_models = self.tied_for_first, len(self.table.models)
         level = f"at {format_percent(self.config.confidence_level)} confidence"
@@ -167,9 +167,9 @@ class LeaderboardAnalysis:
             return f"{tied[0]} is the best of {n_models} models on {self._sample}: {others} be first {level}."
         if len(tied) == n_models:
             models = "both models" if n_models == 2 else f"all {n_models} models"
-            return f"Inconclusive: {models} may be first on {self._sample} {level}."
+            return f"Inconclusive: {models} could rank first on {self._sample} {level}."
         models = f"{len(tied)} of {n_models} models"
-        return f"Inconclusive: {models} may be first on {self._sample} {level} ({join_names(tied)})."
+        return f"Inconclusive: {models} could rank first on {self._sample} {level} ({join_names(tied)})."
 
     @property
     def _sample(self) -> str:

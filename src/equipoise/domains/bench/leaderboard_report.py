@@ -292,7 +292,7 @@ def as_sentence(text: str) -> str:
 
 
 def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
-    """The rank interval of each model; circles may be first, open diamonds may not."""
+    """The rank interval of each model; circles could rank first, open diamonds could not."""
     entries = analysis.entries
     labels = shorten_labels([entry.model for entry in entries])
     rows = []
@@ -320,7 +320,7 @@ def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
     level = format_percent(analysis.config.confidence_level)
     text_at = LEADERBOARD_WIDTH + GAP
     kinds = [
-        ("circle", LIGHT["lead"], LIGHT["lead"], "may be first"),
+        ("circle", LIGHT["lead"], LIGHT["lead"], "could rank first"),
         ("diamond", LIGHT["paper"], LIGHT["behind"], "cannot be first"),
     ]
     layers = [

@@ -164,11 +164,12 @@ def _other_datasets(suite: Aggregate) -> str:
     """The conclusions for other data sets of the same kind."""
     worse = [row.system for row in suite.rows[1:] if suite.significant_elsewhere[suite.leader][row.system]]
     verb = "is" if len(worse) == 1 else "are"
-    shown = f"{name_list(worse)} {verb} significantly worse" if worse else "no system is significantly worse"
+    leader = suite.leader
+    shown = f"{name_list(worse)} {verb} significantly worse" if worse else f"no difference from {leader} is significant"
     level, interval = format_percent(suite.confidence_level), _ends(suite.rows[0].interval_elsewhere)
     return (
         f"On other data sets like these, {shown}, and the {level} interval of the mean of "
-        f"{suite.leader} is {interval} (Student's t over data sets)."
+        f"{leader} is {interval} (Student's t over data sets)."
     )
 
 
@@ -253,7 +254,7 @@ def _certain_metrics(dataset: DataComparison, names: Sequence[str]) -> list[str]
         return []
     levels = "chance level" if len(certain) == 1 else "chance levels"
     verb = "is" if len(certain) == 1 else "are"
-    return [f"The {levels} of {name_list(certain)} {verb} 1, so every system has the highest value."]
+    return [f"The {levels} of {name_list(certain)} {verb} 1, so every system has the maximum score."]
 
 
 def _tuning_notes(dataset: DataComparison) -> list[str]:

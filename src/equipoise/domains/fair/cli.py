@@ -478,7 +478,7 @@ def _draft_summary(drafts: DraftSet, output: str, docs: Sequence[str]) -> list[P
         *(Paragraph(f"{question.question} -> {question.answer}", lead="- ") for question in shown),
         Paragraph(""),
         *([Paragraph(f"Dropped: {dropped}.")] if dropped else []),
-        Paragraph(f'Edit each question, remove its "draft", then run {validate}.'),
+        Paragraph(f'Edit each question, remove its "draft" key, then run {validate}.'),
     ]
 
 

@@ -241,7 +241,7 @@ def check_drafts(questions: Sequence[QuestionAnswer], *, allowed: bool) -> None:
     if drafts and not allowed:
         raise InputError(
             f"{len(drafts)} of {len(questions)} questions are unedited drafts: {join_names(drafts)}",
-            hint='edit each question and remove its "draft"; --allow-drafts compares on drafts, with the finding EQ116',
+            hint='edit each question and remove its "draft" key; --allow-drafts compares on drafts (finding EQ116)',
         )
 
 

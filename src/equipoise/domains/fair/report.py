@@ -57,6 +57,7 @@ def fair_answer(data: FairComparison, details: str = "") -> Answer:
         ),
         baseline="Random retrieval",
         score_note=_tuning_note(data),
+        notes=tuple(f"{note}." for note in _unreached_budget(data)),
         failures=failure_line(data.failures, len(data.outcomes)),
         findings=data.findings,
         details=details,
@@ -144,13 +145,13 @@ def _unreached_budget(data: FairComparison) -> Iterator[str]:
 
 def short_caption(data: FairComparison) -> Iterator[str]:
     """The notes on the tables."""
-    yield from (f"{note}." for note in (*data.notes, *_unreached_budget(data)))
+    yield from (f"{note}." for note in data.notes)
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
         yield f"Each question is scored with parameters selected on other questions{_over_splits(data)}."
-    below = [f"{model.name} {_score(model.ceiling)}" for model in data.outcomes if model.ceiling < 1]
+    below = [f"{model.name} ({_score(model.ceiling)})" for model in data.outcomes if model.ceiling < 1]
     if below:
         yield (
-            "With the parameters shown, chunk boundaries split answers, so the maximum score is below 100 %: "
+            "With the parameters shown, chunk boundaries split some answers, which limits the maximum score of "
             f"{join_names(below)}."
         )
     yield TOKENS_NOTE.get(
@@ -371,7 +372,7 @@ def token_budget_section(data: FairComparison) -> list[Section]:
         positions = [best_within_budget(frontier, price) for price in prices]
         cells = ["-" if at is None else _score(frontier[at].value) for at in positions]
         columns.append(ReportColumn(name, cells, right=True, rank=len(columns) if len(columns) > 1 else 0))
-    return [Section.of_table("Best accuracy per number of retrieved tokens (optimistic)", columns)]
+    return [Section.of_table("Best accuracy by number of retrieved tokens (optimistic)", columns)]
 
 
 def slice_section(data: FairComparison) -> list[Section]:

@@ -54,7 +54,7 @@ BENCHMARK_HELP = """
   eq phenotypes benchmark run --models use tfidf
   eq phenotypes benchmark compare-vectors --data cases.json
 
-Evaluate how well models retrieve the terms of a text: MRR, hit rate, nDCG, recall, precision, MAP
+Evaluate how well models retrieve the terms for a text: MRR, hit rate, nDCG, recall, precision, MAP
 and the ontology similarity of near misses, each with an interval and its chance level.
 """
 

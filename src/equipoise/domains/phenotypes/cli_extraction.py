@@ -41,10 +41,10 @@ EXTRACT_HELP = """
   eq phenotypes extract note.txt
   eq phenotypes extract arztbrief.txt --model dict: --json
 
-Extract the terms of a note with their assertion status: affirmed, negated, uncertain, family_history or hypothetical.
+Extract the terms in a note, with their assertion status: affirmed, negated, uncertain, family_history or hypothetical.
 A dictionary matches labels, synonyms, clinical abbreviations and German names regardless of word order, inflection
-and common spelling variants. The model scores the phrases that the dictionary does not match; --model dict: uses the
-dictionary alone. The score of a term is its confidence: the estimated probability that it is correct.
+and common spelling variants. The model scores the phrases that the dictionary does not match; --model "dict:" uses
+the dictionary alone. The score of a term is its confidence: the estimated probability that it is correct.
 
 NOTE is a text file, a folder of text files, or - for standard input. -o terms.csv writes the table;
 --phenopackets FOLDER writes one phenopacket (GA4GH, version 2) per note, with affirmed terms as features and negated

@@ -273,8 +273,8 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
         return f"There are no win counts for {metric_in_sentence(table.metric)}."
     largest = with_largest(fractions, lambda entry: entry[0])
     pairs = join_names([f"{systems[row].name} over {systems[column].name}" for _, row, column in largest])
-    share = f"wins on {format_percent(round(largest[0][0], 2))} of {table.units}"
-    return f"The most one-sided comparison on {metric_in_sentence(table.metric)}: {share} ({pairs})."
+    share = f"on {format_percent(round(largest[0][0], 2))} of {table.units}"
+    return f"The most wins on {metric_in_sentence(table.metric)}: {share} ({pairs})."
 
 
 def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> Chart:

@@ -246,7 +246,8 @@ def grid_heatmap(tuned: TuningView) -> Chart:
     within = " best: the best within the budget." if any(trial.within_budget for trial in tuned.trials) else ""
     baseline = " base: the baseline." if any(trial.baseline for trial in tuned.trials) else ""
     score = f"{value_in_sentence(tuned.metric, best.text)} at {best.label}{tied}" if best else ""
-    best_text = f"; the best on all {tuned.units} is {score}" if best else ""
+    affordable = " within the budget" if any(trial.within_budget for trial in tuned.trials) else ""
+    best_text = f"; the best{affordable} on all {tuned.units} is {score}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
         f"{shorten_label(tuned.system)}: {tuned.metric} over the grid",
