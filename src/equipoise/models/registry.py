@@ -488,8 +488,15 @@ def check_nameless(spec: ModelSpec, allowed: Sequence[str]) -> None:
 
 def check_spec_options(spec: ModelSpec) -> None:
     """Raise ``ParameterError`` for an option that the adapter of the spec does not have; nothing is loaded."""
+    if not spec.options:
+        return
     module = MODEL_KINDS[spec.kind].module
-    if not spec.options or not module:
+    if not module:
+        from equipoise.models.lexical import BM25_OPTIONS, TFIDF_OPTIONS
+
+        lexical = {"bm25": BM25_OPTIONS, "tfidf": TFIDF_OPTIONS}
+        if spec.kind in lexical:
+            check_options(spec.text or str(spec), spec.options, lexical[spec.kind])
         return
     own = getattr(import_module(f"equipoise.models.backends.{module}"), "OPTIONS", None)
     if own is not None:
