@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +16,7 @@ from equipoise.stats.power import PowerEstimate
 from equipoise.stats.result import Estimate
 from equipoise.stats.seeds import SeedSummary
 from equipoise.tuning.grid import FoldSelection, Trial
-from equipoise.types import Direction
+from equipoise.types import Direction, pip_install
 
 
 def unknown() -> Interval:
@@ -41,3 +45,14 @@ def test_an_undefined_number_equals_another_and_no_defined_one(index: int) -> No
 
 def test_equal_results_have_equal_hashes() -> None:
     assert hash(Interval(float("nan"), 1.0)) == hash(Interval(float("nan"), 1.0))
+
+
+def test_the_pip_command_has_the_interpreter_if_another_pip_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(sys.executable).parent
+    for pip, command in (
+        (str(folder / "pip"), "pip install"),
+        ("/another/pip", f"{shlex.quote(sys.executable)} -m pip install"),
+        (None, f"{shlex.quote(sys.executable)} -m pip install"),
+    ):
+        monkeypatch.setattr(shutil, "which", lambda name, pip=pip: pip)
+        assert pip_install() == command

@@ -6,6 +6,8 @@ import importlib
 import json
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
@@ -185,7 +187,15 @@ def packaged_toml(package: str, name: str) -> dict[str, Any]:
 
 def install_command(extra: str) -> str:
     """The pip command that adds an extra to this installation, from the same source."""
-    return f"pip install {_requirement(extra, _direct_url())}"
+    return f"{pip_install()} {_requirement(extra, _direct_url())}"
+
+
+def pip_install() -> str:
+    """``pip install``, with the interpreter if the first pip on PATH belongs to another environment."""
+    found = shutil.which("pip")
+    if found is not None and Path(found).parent == Path(sys.executable).parent:
+        return "pip install"
+    return f"{shlex.quote(sys.executable)} -m pip install"
 
 
 def _direct_url() -> dict[str, Any]:

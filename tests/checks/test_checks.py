@@ -136,13 +136,13 @@ def test_unknown_units_are_named() -> None:
     ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 1.0}, "q8": {"a": 1.0}, "q9": {"a": 1.0}})
     finding = only_finding("EQ106", evaluate(ranking, "MRR").findings)
     assert finding.evidence == ("q8", "q9")
-    assert finding.message == "2 ids of the run are not in the ground truth, so they were not scored: q8, q9"
+    assert finding.message == "2 queries of the run are not in the ground truth, so they were not scored: q8, q9"
 
 
 def test_one_unknown_unit_is_singular() -> None:
     ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 1.0}, "q9": {"a": 1.0}})
     finding = only_finding("EQ106", evaluate(ranking, "MRR").findings)
-    assert finding.message == "1 id of the run is not in the ground truth, so it was not scored: q9"
+    assert finding.message == "1 query of the run is not in the ground truth, so it was not scored: q9"
 
 
 def results_with_units(units: dict[str, list[object]]) -> ComparedResults:

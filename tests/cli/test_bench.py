@@ -82,6 +82,7 @@ def test_a_stored_run_can_be_gated_and_reported(eq: Eq, data: Path) -> None:
         (("faq.csv", "--models", "hash", "--rerankers", "cross-encoder:/no/such"), "E200"),
         (("nowhere/", "--models", "hash"), "E200"),
         (("faq.csv", "--models", "hahs"), "E300"),
+        (("faq.csv", "--models", "hash", "bge-base,dims=256"), "E310"),
         (("faq.csv", "--models", "hash", "--dtypes", "int7"), "E300"),
         (("faq.csv", "--models", "hash", "--price", "hash"), "E310"),
         (("faq.csv", "--models", "hash", "--tune", "fusion"), "E310"),

@@ -159,6 +159,11 @@ def test_one_system_is_not_a_comparison(eq) -> None:
     assert "needs at least two systems" in result.stderr
 
 
+def test_a_folder_without_runs_is_not_a_system(eq, assert_error, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    assert_error(eq("compare", "empty"), "E500", "eq score -o FOLDER writes one")
+
+
 def test_runs_on_different_units_are_an_error_with_the_difference(eq, folder: Path) -> None:
     for name, unit in (("a", "q1"), ("b", "q2")):
         (folder / f"{name}.qrels").write_text(f"q0 0 d 1\n{unit} 0 d 1\n")

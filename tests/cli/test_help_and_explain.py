@@ -331,7 +331,9 @@ def test_examples_of_metrics_fit_the_evidence_of_the_command(eq, command: str, e
     assert len(parse_metrics(names, evidence=evidence)) >= len(names) > 1
 
 
-@pytest.mark.parametrize("word", ["tied", "chance", "Link MRR", "pair AP", "BCa bootstrap", "subsampling"])
+@pytest.mark.parametrize(
+    "word", ["tied", "tie band", "rank", "chance", "Link MRR", "pair AP", "BCa bootstrap", "subsampling"]
+)
 def test_words_of_the_outputs_have_a_page(eq, word: str) -> None:
     (page,) = json.loads(eq("explain", word, "--json").stdout)["pages"]
     assert page["title"].casefold().startswith(word.casefold().removesuffix(" bootstrap"))
@@ -359,6 +361,12 @@ def test_every_name_of_an_interval_is_explained(eq, name: str) -> None:
     done = eq("explain", name)
     assert done.exit_code == 0, done.stderr
     assert "interval" in done.stdout
+
+
+def test_the_accuracy_of_fair_is_explained_with_the_metric(eq) -> None:
+    printed = " ".join(eq("explain", "accuracy").stdout.split())
+    assert "The share of questions whose answer is in a retrieved chunk." in printed
+    assert "hit rate" in printed
 
 
 def test_probe_accuracy_is_explained(eq) -> None:

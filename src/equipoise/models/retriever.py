@@ -18,7 +18,15 @@ from equipoise.geometry.base import PointArray
 from equipoise.geometry.search import Neighbors
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
-from equipoise.models.registry import FUSIONS, ModelSpec, parse_spec, spec_kind, spec_parts, spec_prefix
+from equipoise.models.registry import (
+    FUSIONS,
+    ModelSpec,
+    check_spec_options,
+    parse_spec,
+    spec_kind,
+    spec_parts,
+    spec_prefix,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -240,7 +248,7 @@ def _name(model: Any) -> str:
     if isinstance(model, str | os.PathLike):
         text = os.fspath(model)
         for part in spec_parts(text):
-            parse_spec(part)
+            check_spec_options(parse_spec(part))
         return str(text).strip()
     if isinstance(model, ModelSpec):
         return str(model)

@@ -133,6 +133,15 @@ def check_writable(output: str | Path, *, example: str | None = None) -> None:
         ) from error
 
 
+def check_no_experiment(output: str | Path) -> None:
+    """Raise ``StoreError`` if the folder has the results of an experiment: other runs do not belong to it."""
+    folder = Path(output)
+    if (folder / RESULTS).is_file() and (folder / RUNS).is_dir():
+        raise StoreError(
+            f"{folder} has the results of an experiment", hint="choose another folder with -o, or remove this one"
+        )
+
+
 def folder_name(name: str) -> str:
     """A file name that is as close to a name as file systems allow.
 

@@ -78,14 +78,24 @@ def report_progress(
         if file is not None:
             _write(file, manifest, "", 0, total)
         yield report
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         if file is not None:
             _write(file, manifest, last, max(done, 0), total, interrupted=True)
+            add_resume_note(interrupt)
         raise
     except BaseException:
         _remove(file)
         raise
     _remove(file)
+
+
+RESUME_NOTE = "repeat the command to resume"
+
+
+def add_resume_note(interrupt: KeyboardInterrupt) -> None:
+    """Add the note that finished results are stored, unless the interrupt has it."""
+    if RESUME_NOTE not in getattr(interrupt, "__notes__", ()):
+        interrupt.add_note(RESUME_NOTE)
 
 
 def find_active_runs(folder: PathLike) -> list[ActiveRun]:

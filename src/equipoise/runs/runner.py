@@ -21,7 +21,7 @@ import numpy as np
 from equipoise.errors import EquipoiseError, MissingExtraError, PartialError
 from equipoise.geometry.shards import MappedRows
 from equipoise.runs.executors import Executor, LocalExecutor
-from equipoise.runs.progress_file import ProgressCallback
+from equipoise.runs.progress_file import ProgressCallback, add_resume_note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -247,15 +247,12 @@ def iter_jobs(
         raise first_failure
 
 
-RESUME_NOTE = "repeat the command to resume"
-
-
 def _with_resume_note(outcomes: Iterator[Any]) -> Iterator[Any]:
     """The same outcomes, which are stored; an interrupt gets a note that the others can be computed later."""
     try:
         yield from outcomes
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(RESUME_NOTE)
+        add_resume_note(interrupt)
         raise
 
 

@@ -222,7 +222,7 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
         f"{higher} than that of {others[0]} (by {_certainty(comparison, contrast, words)})"
-        f"{_and_others(len(others) - 1, words)}.{BORDERLINE if _includes_zero(contrast.interval) else ''}{tail}"
+        f"{_and_others(others[1:], words)}.{BORDERLINE if _includes_zero(contrast.interval) else ''}{tail}"
     )
 
 
@@ -234,11 +234,11 @@ def _includes_zero(interval: Interval) -> bool:
     return interval.known and interval.low <= 0.0 <= interval.high
 
 
-def _and_others(n: int, words: Vocabulary) -> str:
+def _and_others(others: Sequence[str], words: Vocabulary) -> str:
     """The end of a clause about the score of the first of several systems."""
-    if not n:
+    if not others:
         return ""
-    return f" and that of 1 other {words.system}" if n == 1 else f" and those of {n} other {words.system}s"
+    return f" and that of {others[0]}" if len(others) == 1 else f" and those of {len(others)} other {words.system}s"
 
 
 def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocabulary, *, brief: bool) -> str:

@@ -150,7 +150,7 @@ def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -
     if not tied:
         return (
             f"{best} is the best of {len(suite.rows)} systems on these {count} data sets: its mean score is {mean}, "
-            "significantly higher than that of all others."
+            "significantly higher than those of all others."
         )
     equal = [row.system for row in suite.rows if row.mean_score == suite.rows[0].mean_score]
     lower = [name for name in tied if name not in equal]

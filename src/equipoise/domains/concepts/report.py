@@ -119,7 +119,11 @@ def _decision(evaluation: ConceptEvaluation) -> str:
     first = advice[0]
     if not any(recommendation.models for recommendation in advice):
         return f"No model can be recommended for {name}. {first.message}."
-    alone = " One model alone does not show which is best: add a baseline." if len(evaluation.models) < 2 else ""
+    alone = ""
+    if len(evaluation.models) < 2:
+        alone = " One model alone does not show which is best: add a baseline."
+        if evaluation.failures:
+            alone = f" Only {join_names(evaluation.models)} was evaluated."
     if len(advice) > 1 and (first.score != COMPOSITE or not first.models):
         uses_of: dict[str, list[str]] = {}
         for recommendation in advice:

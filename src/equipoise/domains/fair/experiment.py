@@ -495,15 +495,15 @@ def compare_models(
             n_cores=threads,
             divisible=True,
         )
-    results.raise_if_all_failed()
-    comparison = _compare_results(results, plan, tuple(command))
-    if store is not None:
-        # The runs were written when they were finished.
-        if not comparison.is_stored(store.folder):
-            comparison.write_results(store.folder)
-    elif target is not None:
-        comparison.write(target)
-    return comparison
+        results.raise_if_all_failed()
+        comparison = _compare_results(results, plan, tuple(command))
+        if store is not None:
+            # The runs were written when they were finished.
+            if not comparison.is_stored(store.folder):
+                comparison.write_results(store.folder)
+        elif target is not None:
+            comparison.write(target)
+        return comparison
 
 
 def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, command: tuple[str, ...]) -> FairComparison:

