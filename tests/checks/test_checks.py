@@ -19,7 +19,7 @@ from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import about
-from equipoise.types import Finding
+from equipoise.types import Finding, Severity
 
 
 def codes(findings: tuple[Finding, ...]) -> set[str]:
@@ -87,6 +87,16 @@ def test_missing_units_are_named_and_score_zero() -> None:
     assert finding.message.startswith("7 of 8 queries in the ground truth have no results and score 0: q1, q2")
     assert finding.message.endswith("and 2 more")
     assert finding.evidence == tuple(f"q{unit}" for unit in range(1, 8))
+
+
+def test_a_run_without_any_relevant_item_is_an_issue() -> None:
+    qrels = {f"q{i}": {f"D{i}": 1} for i in range(10)}
+    run = {f"q{i}": {f"doc{i}": 0.9} for i in range(10)}
+    finding = only_finding("EQ114", evaluate(Ranking.from_runs(qrels, run), "MRR").findings)
+    assert finding.severity == Severity.ISSUE
+    assert "none of the 10 relevant items was retrieved" in finding.message
+    one_match = run | {"q3": {"D3": 0.5}}
+    assert "EQ114" not in codes(evaluate(Ranking.from_runs(qrels, one_match), "MRR").findings)
 
 
 def test_a_missing_unit_without_relevant_items_is_undefined_only() -> None:

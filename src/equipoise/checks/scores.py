@@ -28,6 +28,8 @@ CEILING_MARGIN = 0.02
 CEILING_SHARE = 0.9
 ROUNDING = 1e-12
 TIE_PLACES = 3
+MIN_RELEVANT = 10
+"""Fewer relevant items may all be missed by a bad system."""
 TIE_RANGE_LABEL = "optimistic minus pessimistic"
 
 # Thresholds from simulations of the coverage of intervals.
@@ -88,6 +90,19 @@ def unknown_units(scored: ScoredResult) -> Iterator[Observation]:
             f"{pluralize(len(units), noun, plural(noun))} of the run {'is' if len(units) == 1 else 'are'} not in the "
             f"ground truth, so {'it was' if len(units) == 1 else 'they were'} not scored: {join_names(units)}",
             evidence_names(units),
+        )
+
+
+def nothing_relevant_retrieved(scored: ScoredResult) -> Iterator[Observation]:
+    """EQ114: a run that retrieved items, but none of many relevant ones."""
+    ranking = scored.result.evidence
+    if not isinstance(ranking, Ranking) or ranking.retrieved.any() or not ranking.depth.any():
+        return
+    if len(ranking.above) >= MIN_RELEVANT:
+        yield Observation(
+            scored.result.system,
+            f"none of the {len(ranking.above):,} relevant items was retrieved, so every score is 0",
+            (f"median list length {np.median(ranking.depth):g}",),
         )
 
 
@@ -338,6 +353,7 @@ CHECKS = declared_checks(
         "EQ104": (ScoredResult, undefined_units),
         "EQ106": (ScoredResult, unknown_units),
         "EQ109": (ScoredResult, invalid_points),
+        "EQ114": (ScoredResult, nothing_relevant_retrieved),
         UNKNOWN_CANDIDATES: (ScoredResult, unknown_candidates),
         TIES: (ScoredResult, many_ties),
         "EQ302": (ScoredResult, not_above_chance),
