@@ -84,7 +84,7 @@ A column of scores without percent signs is read as percentages or as fractions,
 --percent and --fractions override this. A file that cannot be read is reported, and the others are audited.
 
 Exit with status 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. Issues are impossible
-values, and possible values that are misleading: an interval around the best of several configurations (EQ413), a
+values, and values that are possible but misleading: an interval around the best of several configurations (EQ413), a
 component that does not depend on the system (EQ414) or rewards the opposite of what its name says (EQ415), and vectors
 that all point in one direction (EQ418).
 """

@@ -156,7 +156,7 @@ def geometries() -> list[str]:
     type=options.ChoiceWithHint("geometry", geometries),
     default="cosine",
     show_default=True,
-    help="The distance.",
+    help="How vectors are compared.",
 )
 @click.option(
     "--option",

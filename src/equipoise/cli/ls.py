@@ -25,7 +25,7 @@ MODELS_HELP = """
   eq ls models
   eq ls models --json
 
-List the models: spec, whether it works on this machine, and what is missing. No model is loaded,
+List the models: the spec of each, whether it works on this machine, and what it still needs. No model is loaded,
 and nothing is downloaded.
 """
 

@@ -114,7 +114,7 @@ translate_option = click.option(
     "--translate/--no-translate",
     default=True,
     show_default=True,
-    help="Also search texts with German words in English translation.",
+    help="Also translate texts with German words into English, and search with the translation.",
 )
 
 translations_option = click.option(

@@ -200,7 +200,8 @@ def _one_system(context: click.Context, option: click.Parameter, words: tuple[st
     type=click.Choice(CALIBRATION),
     default="auto",
     show_default=True,
-    help="What the scores are, for calibration errors; auto detects it from the first rows.",
+    help="Whether the scores are logits or probabilities, for calibration errors; auto detects this from the first "
+    "rows.",
 )
 @click.option("--unit-ids", metavar="COLUMN", help="The id of each row, to match rows of different systems.")
 @click.option(
@@ -351,9 +352,9 @@ COMPARE_HELP = """
   eq places compare lstm=runs/17/ lstm=runs/18/ markov=runs/19/ markov=runs/20/ --primary MRR
 
 Compare models that were trained with several seeds each. Give one folder per seed: a run directory, the output folder
-of eq places score, or a folder with logits.npy and targets.npy (and user.npy). A model is named after the parent folder
-of its seeds, by NAME=folder, or after its runs (lstm-seed1 and lstm-seed2 in one results folder). Seeds are paired
-by name if the seed names are the same for all models, and otherwise in the order given.
+of eq places score, or a folder with logits.npy and targets.npy (and user.npy). The name of a model is NAME in
+NAME=folder, or that of the parent folder of its seeds, or that of its runs (lstm-seed1 and lstm-seed2 in one results
+folder). Seeds are paired by name if the seed names are the same for all models, and otherwise in the order given.
 
 Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order be the
 same for other seeds and these users? Over users: would it be the same for other users and these models?
