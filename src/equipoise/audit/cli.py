@@ -80,7 +80,7 @@ hit rates, mean values that are impossible with n queries, and more (eq ls check
 LaTeX or a folder of such files, or - for standard input. Rounding is taken into account: a value is impossible only
 if no unrounded number fits. Each finding shows its derivation.
 
-A column of scores without percent signs is read as percentages or as fractions, depending on all of its values;
+A column of scores without percent signs is read as percentages or as fractions, whichever fits all of its values;
 --percent and --fractions override this. A file that cannot be read is reported, and the others are audited.
 
 Exit with status 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. Issues are impossible

@@ -124,8 +124,8 @@ def unknown_candidates(scored: ScoredResult) -> Iterator[Observation]:
         yield Observation(
             scored.result.system,
             f"{n_missed:,} of {pluralize(len(ranking.above), 'relevant item')} {'was' if n_missed == 1 else 'were'} "
-            "not retrieved, and the size of the corpus is unknown, so the chance levels count only items that were "
-            "retrieved or are relevant",
+            "not retrieved, and the size of the corpus is unknown, so the chance levels are computed from items that "
+            "were retrieved or are relevant",
             (f"median list length {np.median(ranking.depth):g}",),
         )
 

@@ -295,7 +295,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--targets",
             type=click.Path(),
-            help='The correct column of each row of logits. Default: the array "targets" in the same file.',
+            help='The target class (a column) of each row of logits. Default: the array "targets" in the same file.',
         ),
         click.option(
             "--padding",

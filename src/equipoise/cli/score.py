@@ -162,7 +162,7 @@ library would print; eq why explains the differences.
 @click.option(
     "--like",
     type=options.ChoiceWithHint("preset", preset_names),
-    help="Score by the conventions of this library; see eq why.",
+    help="Score with the conventions of this library; see eq why.",
 )
 @options.ties_option
 @options.cluster_options

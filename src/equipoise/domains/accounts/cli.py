@@ -438,7 +438,7 @@ BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate
 @click.option("--dim", type=click.IntRange(min=1), help="Dimensions.  [default: 10, or that of the text model]")
 @training_options
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
-@click.option("--continue-from", metavar="FILE", help="Train the vectors of this file further; new nodes are added.")
+@click.option("--continue-from", metavar="FILE", help="Continue training these vectors; new nodes are added.")
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option("--filtered/--raw", default=None, help=FILTERED_HELP)

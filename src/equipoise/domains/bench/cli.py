@@ -53,7 +53,7 @@ classification:, few-shot:, clustering:, bitext:.
 
 Every model and variant is scored with an interval, and models are compared in pairs on the same queries or texts.
 BM25, TF-IDF and random vectors are added as baselines. With several data sets, the output states which model has the
-best mean on these data sets, and how far this holds for similar data sets. With -o FOLDER, each result is stored
+best mean on these data sets, and how well this generalises to similar data sets. With -o FOLDER, each result is stored
 as soon as it is computed, and repeating the command computes only what is missing.
 """
 

@@ -53,7 +53,7 @@ RUN_HELP = """
 
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity recognition, knowledge graph
 and embedding quality. For each of the first four tasks, the model that scores best on labelled data is recommended,
-unless its score is at the chance level or its vectors all point in nearly the same direction. The scores are Spearman
+unless its score is at chance level or its vectors all point in nearly the same direction. The scores are Spearman
 for pairs, ARI for clusters, probe accuracy (of a linear classifier of entity types) and link MRR (the MRR of finding
 the object of a relation). -v adds the weighted scores and their parts. Without --data the included concept set for
 philosophy is used.

@@ -107,7 +107,7 @@ synonyms and definition: label_only, label_synonyms_min, label_synonyms_max, all
 expression such as "0.6*label + 0.4*max(synonyms)". With --single-vector, they are embedded together as one text.
 
 The default model, sum:use+tfidf, adds the cosine similarities of a multilingual model and of character n-grams, and
-works offline for English and German. A text with German words is also translated into English and searched again;
+works offline for English and German. For a text with German words, the search is repeated with its English translation;
 --translations adds translated labels (babelon tables of the Human Phenotype Ontology), in any language. The
 first query with a dense model builds its index, which takes a few minutes; tfidf and bm25 need none.
 """
