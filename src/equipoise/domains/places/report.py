@@ -80,7 +80,7 @@ _TERMS = (
     ("one cluster", "one user"),
     ("the size of the corpus", "the number of places"),
     (
-        "the chance levels count only items that were retrieved or are relevant",
+        "the chance levels are computed from items that were retrieved or are relevant",
         "the random baseline assumes one place per class id up to the largest",
     ),
     ("items that could have been retrieved: corpus_size=N or --corpus-size N", "places: --n-classes N"),
