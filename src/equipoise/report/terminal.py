@@ -60,7 +60,7 @@ def console(stream: TextIO, width: int | None = None) -> Console:
 _UNBROKEN = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[=<] \d)|(?<=\bp [=<]) (?=\d)")
 """Blanks at which no line ends: those of ``95 %`` and ``p = 0.02``."""
 _BLANK = "\ue000"
-"""Stands for such a blank while a text is folded."""
+"""Replaces such a blank while a text is folded."""
 
 
 @dataclass(frozen=True, slots=True)
