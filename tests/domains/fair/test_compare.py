@@ -440,6 +440,20 @@ def test_the_default_grid_keeps_the_chance_level_low_for_short_documents(sentenc
     assert settings.baseline[1] <= settings.max_top_k
 
 
+@pytest.mark.parametrize("budget", [300, 1_000])
+def test_the_default_grid_uses_the_whole_token_budget(budget: int) -> None:
+    text = document(240)
+    config = FairConfig(tokenizer="words", repeats=2, budget=budget)
+    comparison = run_fair_comparison(["bm25:", "hash,dim=16"], text, pairs(text), config=config)
+    settings = comparison.plan.settings
+    smallest, largest = min(settings.axes["chunk_size"]), max(settings.axes["chunk_size"])
+    tokens = [row["tokens"] for row in comparison[0].all_results]
+    assert max(count for count in tokens if count <= budget) > budget - smallest
+    assert largest * 4 <= budget
+    baseline, top_k = settings.baseline
+    assert budget - baseline.chunk_size < top_k * baseline.chunk_size <= budget
+
+
 def test_given_values_are_not_adapted_to_the_document() -> None:
     config = FairConfig(tokenizer="words", repeats=2)
     comparison = run_fair_comparison(["bm25:"], TEXT, QUESTIONS, [300], [40], [7], config=config)

@@ -18,7 +18,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
+from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
@@ -140,7 +140,8 @@ def _several(
     *("-k", "--top-k", "top_ks"),
     default=TOP_KS,
     minimum=1,
-    text="Numbers of retrieved chunks to try. With --token-budget, every number up to the largest is tried.",
+    text="Numbers of retrieved chunks to try. With --token-budget, every number up to the largest is tried, by "
+    "default every number that fits.",
     aliases=("--top-ks",),
 )
 @click.option(
@@ -323,6 +324,12 @@ def _number(
     return click.option(*names, type=kind, default=default, show_default=True, help=words)
 
 
+def _fitted_number(*names: str, default: str, text: str) -> Callable[[Command], Command]:
+    """An option with an integer; the default is that of the untuned baseline."""
+    shown = f"{BASELINE[default]}; lower for short documents"
+    return click.option(*names, type=int, default=None, show_default=shown, help=text)
+
+
 @options.command(help=VALIDATE_HELP, short_help="Check a question set before a comparison.")
 @click.option("--qa", required=True, metavar="FILE", help="The question set: JSON or JSONL with question and answer.")
 @click.option(
@@ -352,16 +359,9 @@ def _number(
     "Recommended percentage of questions of difficulty hard.",
     into="recommended_hard_pct",
 )
-@_number("--chunk-size", int, 512, "Chunk size in tokens, to find answers that are split.")
-@_number("--overlap", int, 50, "Overlap of chunks in tokens.")
-@click.option(
-    "-k",
-    "--top-k",
-    type=int,
-    default=10,
-    show_default=True,
-    help="Number of retrieved chunks: a document with fewer chunks is too short.",
-)
+@_fitted_number("--chunk-size", default="chunk_size", text="Chunk size in tokens, to find answers that are split.")
+@_fitted_number("--overlap", default="overlap", text="Overlap of chunks in tokens.")
+@_fitted_number("-k", "--top-k", default="top_k", text="Number of retrieved chunks, to warn of short documents.")
 @tokenizer_option
 @matcher_option
 @click.option("--strict", is_flag=True, help="Also exit with status 1 if a minimum is not met, or if there are drafts.")

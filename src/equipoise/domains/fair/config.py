@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -33,6 +33,8 @@ BASELINE = {"chunk_size": 512, "overlap": 50, "top_k": 10}
 MAX_RETRIEVED_SHARE = 0.1
 """The default grid retrieves no more than this share of a document, which keeps the chance level low."""
 MIN_CHUNK_SIZE, CHUNK_STEP = 32, 8
+BUDGET_CHUNKS = 4
+"""With a token budget, at least this many of the largest chunks of the default grid fit."""
 
 REPEATS = 100
 """The score of one split depends on the split. With 100 splits the verdict hardly depends on the seed."""
@@ -68,8 +70,8 @@ class FairConfig:
     overlaps
         Overlaps of consecutive chunks in tokens. Default: 25, 50 and 100.
     top_ks
-        Numbers of retrieved chunks. Default: 5, 10 and 15. With a budget, every number up to the largest is
-        tried.
+        Numbers of retrieved chunks. Default: 5, 10 and 15. With a budget, every number up to the largest one is
+        tried, by default every number that fits the budget.
     chunkers
         ``fixed``, ``sentence`` or ``section``; several are part of the grid.
     rerank_depths
@@ -240,28 +242,44 @@ class FairConfig:
 
 
 def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
-    """The configuration with defaults fitted to a document of this many tokens; explicit values stay.
+    """The configuration with defaults fitted to a document of this many tokens and to the budget; explicit values stay.
 
     The defaults suit documents of which they retrieve about a tenth at most. For shorter documents chunk sizes,
-    overlaps and top_k shrink by the same factor. The matcher ``source`` keeps the defaults unchanged.
+    overlaps and top_k shrink by the same factor. With a budget, the largest chunks are small enough that several of
+    them fit, and every top_k is tried for which the smallest chunks fit. The matcher ``source`` keeps the defaults
+    unchanged.
 
     >>> fitted = fitted_settings(FairConfig(overlaps=[0]), 10_000)
     >>> fitted.chunk_sizes, fitted.overlaps, fitted.top_ks
     ((96, 136, 184), (0,), (2, 4, 5))
+    >>> fitted = fitted_settings(FairConfig(budget=2_000), 10_000)
+    >>> fitted.chunk_sizes, fitted.overlaps, fitted.max_top_k
+    ((96, 136, 184), (9, 18, 36), 20)
     """
+    budget = settings.budget
     scale = sqrt(min(1.0, MAX_RETRIEVED_SHARE * tokens / (max(CHUNK_SIZES) * max(TOP_KS))))
-    if scale == 1.0 or settings.joins:
+    if budget is not None:
+        scale = min(scale, budget / (BUDGET_CHUNKS * max(CHUNK_SIZES)))
+    if settings.joins or (scale == 1.0 and budget is None):
         return settings
-    shrink: dict[str, Callable[[int], int]] = {
-        "chunk_size": lambda size: max(MIN_CHUNK_SIZE, CHUNK_STEP * round(size * scale / CHUNK_STEP)),
-        "overlap": lambda overlap: round(overlap * scale),
-        "top_k": lambda k: max(1, round(k * scale)),
-    }
+
+    def chunk_size(size: int) -> int:
+        return max(MIN_CHUNK_SIZE, CHUNK_STEP * round(size * scale / CHUNK_STEP))
+
+    def top_k(k: int, size: int) -> int:
+        return max(1, round(k * scale) if budget is None else int(min(budget, tokens) // size))
+
+    sizes = [chunk_size(size) for size in CHUNK_SIZES]
+    smallest = min(settings.chunk_sizes or sizes)
     fitted: dict[str, Any] = {
-        "chunk_sizes": [shrink["chunk_size"](size) for size in CHUNK_SIZES],
-        "overlaps": [shrink["overlap"](overlap) for overlap in OVERLAPS],
-        "top_ks": [shrink["top_k"](k) for k in TOP_KS],
-        "baseline_params": {name: shrink[name](value) for name, value in BASELINE.items()},
+        "chunk_sizes": sizes,
+        "overlaps": [round(overlap * scale) for overlap in OVERLAPS],
+        "top_ks": list(dict.fromkeys(top_k(k, smallest) for k in TOP_KS)),
+        "baseline_params": {
+            "chunk_size": chunk_size(BASELINE["chunk_size"]),
+            "overlap": round(BASELINE["overlap"] * scale),
+            "top_k": top_k(BASELINE["top_k"], chunk_size(BASELINE["chunk_size"])),
+        },
     }
     return replace(settings, **{name: values for name, values in fitted.items() if getattr(settings, name) is None})
 

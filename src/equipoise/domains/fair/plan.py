@@ -365,7 +365,7 @@ def prepare_inputs(full_dataset: QADataset, requested: FairConfig, matcher: Answ
 
 
 def _fitted_note(requested: FairConfig, settings: FairConfig, tokens: int) -> str:
-    """A note on default values that were reduced for a short document."""
+    """A note on default values that were fitted to the document and the budget."""
     values = {name: ", ".join(map(str, settings.axes[name])) for name in ("chunk_size", "overlap", "top_k")}
     if settings.budget is not None:  # every top_k is tried
         values["top_k"] = f"1 to {settings.max_top_k}"
@@ -375,7 +375,8 @@ def _fitted_note(requested: FairConfig, settings: FairConfig, tokens: int) -> st
         ("top_k", values["top_k"], requested.top_ks),
     )
     fitted = "; ".join(f"{label} {fitted}" for label, fitted, given in defaults if given is None)
-    return f"The default grid was adapted to a document of {tokens:,} tokens: {fitted}"
+    budget = "" if settings.budget is None else " and the token budget"
+    return f"The default grid was adapted to a document of {tokens:,} tokens{budget}: {fitted}"
 
 
 def _skipped_note(questions: int) -> str:

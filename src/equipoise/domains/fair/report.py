@@ -133,8 +133,8 @@ def _tuning_note(data: FairComparison) -> str:
 
 
 def _unreached_budget(data: FairComparison) -> Iterator[str]:
-    """A note if no configuration retrieves as many tokens as the budget allows, so that it excludes none."""
-    budget = data.plan.requested.budget
+    """A note if the requested top_k retrieves fewer tokens than the budget allows, so that it excludes nothing."""
+    budget = data.plan.requested.budget if data.plan.requested.top_ks is not None else None
     costs = [trial.cost for model in data.outcomes for trial in model.tuning.grid if trial.cost is not None]
     if budget is not None and costs and max(costs) < budget:
         yield (

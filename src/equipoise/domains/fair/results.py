@@ -271,7 +271,7 @@ RERANKED = " > "
 """Between the model and the reranker in the name of a reranked model."""
 
 
-VERSION = "fair comparison 6"
+VERSION = "fair comparison 7"
 """Increased when the same inputs give other scores or other settings."""
 
 

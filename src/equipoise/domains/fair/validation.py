@@ -29,11 +29,13 @@ from equipoise.domains.fair.checks import (
     SampleSize,
     chunking_sizes,
 )
+from equipoise.domains.fair.chunk_index import ChunkingParams
+from equipoise.domains.fair.config import FairConfig, fitted_settings
 from equipoise.domains.fair.questions import CATEGORIES, DIFFICULTIES, UNSPECIFIED, QuestionAnswer, check_questions
 from equipoise.errors import InputError, ParameterError, did_you_mean
 from equipoise.io.documents import TextDocument
 from equipoise.models.chunking import FixedSizeChunker
-from equipoise.models.tokenizers import check_text
+from equipoise.models.tokenizers import check_text, tokenizer_for
 from equipoise.types import Finding
 
 if TYPE_CHECKING:
@@ -431,15 +433,16 @@ def validate_fixture(
     min_hard_pct: float = 30.0,
     recommended_hard_pct: float = 40.0,
     *,
-    chunk_size: int = 512,
-    overlap: int = 50,
-    top_k: int = 10,
+    chunk_size: int | None = None,
+    overlap: int | None = None,
+    top_k: int | None = None,
     tokenizer: object = None,
     matcher: str | AnswerMatcher = "words",
 ) -> ValidationResult:
     """Validate questions, and, if a document is given, their answers.
 
-    The document is divided into chunks, because an answer must be in one of them.
+    The document is divided into chunks, because an answer must be in one of them. By default, sizes are those of the
+    untuned baseline of a comparison: chunks of 512 tokens, overlap 50 and top_k 10, lower for short documents.
 
     Parameters
     ----------
@@ -492,9 +495,15 @@ def validate_fixture(
     questions = check_questions(qa_pairs)
     issues = list(leaking_answers(questions, rule))
     verification = None
+    chunking = ""
     if doc_content is not None:
-        chunker = FixedSizeChunker(chunk_size, overlap, tokenizer)
-        searcher = AnswerVerifier(_texts(doc_content), chunker, rule)
+        texts = _texts(doc_content)
+        baseline, baseline_k = _fitted_baseline(texts, tokenizer, rule)
+        chunk_size = baseline.chunk_size if chunk_size is None else chunk_size
+        overlap = baseline.overlap if overlap is None else overlap
+        top_k = baseline_k if top_k is None else top_k
+        chunking = chunking_sizes(chunk_size, overlap)
+        searcher = AnswerVerifier(texts, FixedSizeChunker(chunk_size, overlap, tokenizer), rule)
         verification = searcher.verify(questions)
         issues = [*searcher.issues(questions, verification), *issues]
     result = ValidationResult(
@@ -511,7 +520,14 @@ def validate_fixture(
         resolutions=sample_size_table(len(questions)),
     )
     subject = question_check_subject(questions, rule)
-    return replace(result, findings=_findings(result, subject, _positive(top_k), chunking_sizes(chunk_size, overlap)))
+    return replace(result, findings=_findings(result, subject, _positive(1 if top_k is None else top_k), chunking))
+
+
+def _fitted_baseline(texts: Sequence[str], tokenizer: object, rule: AnswerMatcher) -> tuple[ChunkingParams, int]:
+    """The chunking and the number of chunks of the untuned baseline, fitted to the document."""
+    counter = tokenizer_for(tokenizer)
+    config = FairConfig(matcher="source" if rule.joins else "words")
+    return fitted_settings(config, sum(counter.count(text) for text in texts)).baseline
 
 
 def _findings(result: ValidationResult, questions: QuestionSet, top_k: int, chunking: str) -> tuple[Finding, ...]:

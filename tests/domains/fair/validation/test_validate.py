@@ -8,6 +8,8 @@ import re
 import pytest
 
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES
+from equipoise.domains.fair.config import FairConfig
+from equipoise.domains.fair.experiment import plan_comparison
 from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.domains.fair.validation import ValidationResult, validate_fixture
 from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
@@ -365,3 +367,15 @@ def test_a_partial_match_of_the_source_matcher_has_the_matched_text() -> None:
     (issue,) = result.answer_issues
     assert (result.answers_found, issue.issue_type, issue.severity) == (1, "partial_match", Severity.TIP)
     assert issue.suggestion == 'written as "twelve thousand old barrels"'
+
+
+@pytest.mark.parametrize("sentences", [60, 240])
+def test_a_short_document_is_checked_with_the_chunks_that_a_comparison_uses(sentences: int) -> None:
+    text = " ".join(f"Sentence {number} is about item {number}." for number in range(sentences))
+    pairs = [{"question": f"Which one is {number}?", "answer": f"item {number}"} for number in range(50)]
+    result = validate_fixture(pairs, text, tokenizer="words")
+    plan = plan_comparison(text, pairs, FairConfig(tokenizer="words"))
+    chunking, _ = plan.settings.baseline
+    assert result.verification is not None
+    assert result.verification.chunking == chunking.build("words").name
+    assert "EQ108" not in {finding.code for finding in result.findings}
