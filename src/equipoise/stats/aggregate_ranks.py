@@ -116,18 +116,12 @@ class AggregateScores:
             self.resamples,
             n_values=self.degrees + 1,
             confidence_level=self.confidence_level,
-            constant_differ=self._sign_test_significant,
         )
 
     @cached_property
     def rank_intervals(self) -> Ints:
         """The lowest and highest rank of each model: shape (models, 2)."""
         return ranks_of_signs(self.separation)
-
-    @property
-    def _sign_test_significant(self) -> bool:
-        """Whether equal differences on all data sets are significant by their signs alone."""
-        return 2.0 ** (1 - len(self.by_dataset)) < round(1 - self.confidence_level, 12)
 
 
 def aggregate_scores(

@@ -200,16 +200,14 @@ def ranks_of_signs(signs: Ints) -> Ints:
     return np.column_stack([1 + (signs == 1).sum(axis=1), len(signs) - (signs == -1).sum(axis=1)]).astype(np.int64)
 
 
-def significant_signs(
-    scores: Floats, resamples: Floats, *, n_values: int, confidence_level: float, constant_differ: bool = True
-) -> Ints:
+def significant_signs(scores: Floats, resamples: Floats, *, n_values: int, confidence_level: float) -> Ints:
     """1 where the system of the column is significantly better than that of the row, -1 where it is worse.
 
     Each system is compared with all others simultaneously: its critical value is the quantile of its largest
     absolute studentised difference over the resamples. (Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks",
     Review of Economic Studies, 2024.) Ranks counted in each resample would be too narrow for systems that are nearly
-    equal. ``n_values`` values were resampled; ``constant_differ`` says whether a difference that is the same in all
-    resamples is significant.
+    equal. ``n_values`` values were resampled. A difference that is the same for all of them has no standard error, and
+    is significant if their sign test is.
     """
     n_systems = len(scores)
     signs = np.zeros((n_systems, n_systems), dtype=np.int64)
@@ -218,13 +216,14 @@ def significant_signs(
         return signs
     deviations = np.ascontiguousarray((resamples - resamples.mean(axis=0)).T)
     slack = ROUNDING * max(float(np.abs(resamples).max(initial=0.0)), 1e-300)
+    sign_test_significant = 2.0 ** (1 - n_values) < round(1 - confidence_level, 12)
     small_sample = sqrt(n_values / (n_values - 1))  # a bootstrap of n values understates a standard error
     for system in range(n_systems):
         differences = deviations - deviations[system]
         errors = differences.std(axis=1)
         observed = scores - scores[system]
         varying = errors > slack
-        significant = ~varying & (np.abs(observed) > slack) & constant_differ
+        significant = ~varying & (np.abs(observed) > slack) & sign_test_significant
         if varying.any():
             studentised = differences[varying] / errors[varying, np.newaxis]
             largest = np.abs(studentised, out=studentised).max(axis=0)
