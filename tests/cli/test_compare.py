@@ -54,7 +54,7 @@ def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
     assert rows["middle"].startswith("a ")
     assert rows["bad"].startswith("b ")
     for text in (
-        "Paired randomisation test, two-sided, 10,000 permutations, seed 0; Holm over the 3 pairs on HR@1",
+        "Paired randomisation test, two-sided, 10,000 permutations, seed 0; Holm correction for 3 pairs on HR@1",
         "(not shown: diff. interval; widen the terminal or use --json)",
         "Intervals of differences (Gaffke) are not adjusted for the 3 pairs,",
         "so an interval can exclude 0 although the adjusted p is above 0.05.",
@@ -140,7 +140,7 @@ def test_a_partial_run_is_reported_with_exit_status_3(eq, stored: Path) -> None:
 
 def test_tests_and_corrections_are_selected_by_name(eq) -> None:
     printed = eq(*COMPARE, "--primary", "HR@1", "--test", "mcnemar", "--correction", "bh", "-v").stdout
-    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg over the 3 pairs" in printed
+    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg correction for 3 pairs" in printed
     assert "  p  " in eq(*COMPARE, "--primary", "HR@1", "--correction", "none", "-v").stdout
 
 
@@ -149,7 +149,7 @@ def test_runs_are_compared_by_the_test_and_correction_that_they_record(eq) -> No
     eq("score", *files, "--test", "mcnemar", "--correction", "bh", "-o", "results")
     runs = ("results/good", "results/middle", "results/bad", "-v")
     printed = eq("compare", *runs).stdout
-    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg over the 3 pairs" in printed
+    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg correction for 3 pairs" in printed
     assert "Paired t test, two-sided, seed 0; Benjamini-Hochberg" in eq("compare", *runs, "--test", "t").stdout
 
 
@@ -196,7 +196,7 @@ def test_other_metrics_state_the_reference_system_and_the_family_of_tests(eq) ->
     assert printed.count("diff. from best") == 2
     assert (
         "Differences are from good, the best system on HR@1. Each metric is a separate family of tests: "
-        "Holm over the 3 pairs on each metric."
+        "Holm correction for 3 pairs on each metric."
     ) in printed
 
 

@@ -92,7 +92,7 @@ def test_a_metric_that_was_not_stored_is_scored_from_the_evidence(eq, results: P
 def test_a_test_and_a_correction_are_selected_by_name(eq, results: Path) -> None:
     arguments = ("--to", "latex", "--primary", "HR@1", "-m", "HR@1", "--test", "mcnemar", "--correction", "bh")
     printed = eq("export", "results", *arguments).stdout
-    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg over the 3 pairs on HR@1" in printed
+    assert "McNemar's exact test, two-sided, seed 0; Benjamini-Hochberg correction for 3 pairs on HR@1" in printed
 
 
 @pytest.mark.parametrize("format_name", ["latex", "md", "csv", "json", "card"])

@@ -176,7 +176,7 @@ def test_three_wins_and_47_ties_are_not_significant():
 
 def test_the_family_is_all_pairs_of_the_metric():
     comparison = compare_results(shifted_results([0.0, 0.08, 0.16]), config=FAST_CONFIG)
-    assert comparison.family == "Holm over the 3 pairs on m"
+    assert comparison.family == "Holm correction for 3 pairs on m"
     p = sorted(contrast.p for contrast in comparison.contrasts)
     adjusted = sorted(contrast.adjusted for contrast in comparison.contrasts)
     assert adjusted[0] == pytest.approx(min(1.0, 3 * p[0]))
@@ -188,8 +188,8 @@ def test_every_metric_is_corrected_separately():
     results = [result(name, {"m": generator.normal(size=20), "k": generator.normal(size=20)}) for name in "abc"]
     comparison = compare_results(results, config=replace(FAST_CONFIG, correction="bh"))
     assert comparison.families == {
-        "m": "Benjamini-Hochberg over the 3 pairs on m",
-        "k": "Benjamini-Hochberg over the 3 pairs on k",
+        "m": "Benjamini-Hochberg correction for 3 pairs on m",
+        "k": "Benjamini-Hochberg correction for 3 pairs on k",
     }
     one_metric = compare_results(results, metrics=["k"], config=replace(FAST_CONFIG, correction="bh"))
     for pair in ("ab", "ac", "bc"):
@@ -535,7 +535,10 @@ def test_differences_not_significant_after_correction_state_the_units_needed():
     contrast = comparison.contrast("best", "s4")
     assert contrast.p < 0.05 < contrast.adjusted
     assert contrast.needed.value > contrast.n
-    assert "would be needed to distinguish best from s4 with 80 % power (Holm over 15 pairs)" in comparison.verdict()
+    assert (
+        "would be needed to distinguish best from s4 with 80 % power (Holm correction for 15 pairs)"
+        in comparison.verdict()
+    )
 
 
 def test_intervals_of_differences_are_clipped_to_the_range_of_the_metric():

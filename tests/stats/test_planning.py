@@ -90,7 +90,7 @@ def test_verdict_and_finding_state_the_same_numbers(comparison: Comparison) -> N
     finding = next(finding for finding in run_checks(comparison) if finding.code == "EQ304")
     pair, best = comparison.contrast("a", "b").needed.value, comparison.needed_for_best.value
     for text in (comparison.verdict(), finding.message):
-        assert "with 80 % power (Holm over 10 pairs)" in text
+        assert "with 80 % power (Holm correction for 10 pairs)" in text
         assert about(pair) in text
         is_best = "to show that a is significantly better than every other system"
         assert about(best) == about(pair) or f", and about {about(best)} {is_best}" in text

@@ -42,8 +42,8 @@ SAMPLE_SIZE = "EQ304"
 TIED, WORSE = "tied", "worse"
 TIED_AND_RANK = (
     "Tied means that the paired test against the best, adjusted for the number of pairs, is not significant. Rank "
-    "intervals compare each system with all others at once, by another test, so they can exclude rank 1 even if that "
-    "test is not significant."
+    "intervals come from a different test, of each system against all others, so they can exclude rank 1 for a tied "
+    "system."
 )
 INCOMPLETE_MARK = "*"
 """Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""

@@ -15,7 +15,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.formatting import p_in_sentence
-from equipoise.stats.multiple_comparisons import CORRECTIONS, tie_groups
+from equipoise.stats.multiple_comparisons import correction_text, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
@@ -164,7 +164,7 @@ class Comparison:
     def adjustment(self) -> str:
         """What the tests and the planning values on the primary metric are adjusted for, in a few words."""
         n_tests = self._n_tests
-        return f"{CORRECTIONS[self.correction][1]} over {n_tests} pairs" if n_tests > 1 else "one test"
+        return correction_text(self.correction, n_tests) if n_tests > 1 else "one test"
 
     @property
     def is_adjusted(self) -> bool:

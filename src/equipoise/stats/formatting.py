@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, isfinite, isinf, isnan, log10
 from typing import TYPE_CHECKING
 
@@ -291,6 +291,16 @@ class ScoreFormat:
         if self.percent:
             return f"{format_value(size, max(self.decimals, first))} points"
         return format_value(size, max(n_decimals(contrast.interval), first))
+
+    def difference_interval(self, interval: Interval) -> str:
+        """An interval of a difference, without a unit.
+
+        >>> from equipoise.stats.intervals import Interval
+        >>> ScoreFormat(1, percent=True).difference_interval(Interval(-0.043, 0.186))
+        '[-4.3, 18.6]'
+        """
+        factor = 100 if self.percent else 1
+        return format_interval(replace(interval, low=factor * interval.low, high=factor * interval.high), self.decimals)
 
     def signed_difference(self, value: float) -> str:
         """A difference with its sign, without a unit."""

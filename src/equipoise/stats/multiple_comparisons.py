@@ -61,6 +61,17 @@ CORRECTIONS: dict[str, tuple[Callable[[ArrayLike], Floats], str]] = {
 }
 
 
+def correction_text(method: str, n_tests: int) -> str:
+    """The correction of a family of pairs, for captions.
+
+    >>> correction_text("holm", 15), correction_text("none", 15)
+    ('Holm correction for 15 pairs', 'no correction for 15 pairs')
+    """
+    name = CORRECTIONS[method][1]
+    pairs = "one pair" if n_tests == 1 else f"{n_tests:,} pairs"
+    return f"{name if method == 'none' else f'{name} correction'} for {pairs}"
+
+
 def adjust(p: ArrayLike, method: str = "holm") -> Floats:
     """p values adjusted by ``method``: holm, bh or none. Of an array, each row is a family.
 

@@ -15,7 +15,12 @@ from equipoise.errors import DuplicateError, PairingError, ParameterError, Undef
 from equipoise.evidence.ranking import Ranking
 from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, difference_intervals
 from equipoise.stats.comparison import Comparison, Contrast
-from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, rank_intervals, rank_intervals_from_resamples
+from equipoise.stats.multiple_comparisons import (
+    adjust,
+    correction_text,
+    rank_intervals,
+    rank_intervals_from_resamples,
+)
 from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
@@ -463,7 +468,7 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
         return f"no pair tested on {metric}"
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
-    family = f"{CORRECTIONS[correction][1]} over the {tested} pairs on {metric}"
+    family = f"{correction_text(correction, tested)} on {metric}"
     if tested == 1:
         family = f"one pair on {metric}, so no correction"
     if sum(metric in result.errors for result in results) > 1:

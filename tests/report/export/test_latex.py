@@ -114,7 +114,7 @@ def test_the_caption_states_test_correction_n_and_level(make_runs) -> None:
         r"95 \% intervals",
         r"do not differ significantly at the 5 \% level",
         "Paired randomisation test, two-sided, 500 permutations, seed 0",
-        "Holm over the 3 pairs on each metric",
+        "Holm correction for 3 pairs on each metric",
     ):
         assert expected_text in caption
 

@@ -36,7 +36,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.multiple_comparisons import CORRECTIONS
+from equipoise.stats.multiple_comparisons import correction_text
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
         f"{config.seed}): a model is above another one if their studentised difference exceeds the bootstrap "
         "quantile of the largest difference (Mogstad et al., 2024). The level holds for each interval, not for all "
         "together.",
-        f"Adjacent ranks: {get_test(config.test).title}, {CORRECTIONS[config.correction][1]} over "
-        f"{pluralize(len(analysis.adjacent), 'pair')}.",
+        f"Adjacent ranks: {get_test(config.test).title}, {correction_text(config.correction, len(analysis.adjacent))}.",
         *([] if by_fallback else [f"Intervals of means {overlap}"]),
     ]
 

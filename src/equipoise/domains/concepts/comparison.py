@@ -24,7 +24,7 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.comparison import Contrast
 from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
-from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust, order_by_score, tie_groups
+from equipoise.stats.multiple_comparisons import adjust, correction_text, order_by_score, tie_groups
 from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction, Floats
@@ -372,13 +372,12 @@ def _contrasts_and_order(
     scores = [estimates[name].value for name in models]
     letters = tie_groups(scores, matrix, better=Direction.UP, alpha=config.alpha)
     tested = sum(not np.isnan(contrast.p) for contrast in contrasts)
-    title = CORRECTIONS[config.correction][1]
     return {
         "estimates": dict(estimates),
         "contrasts": tuple(contrasts),
         "letters": dict(zip(models, letters, strict=True)),
         "order": tuple(models[at] for at in order_by_score(np.array(scores), Direction.UP)),
-        "correction": f"{title} over the {tested} pairs" if tested > 1 else "",
+        "correction": correction_text(config.correction, tested) if tested > 1 else "",
     }
 
 

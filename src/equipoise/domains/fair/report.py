@@ -21,7 +21,7 @@ from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budge
 if TYPE_CHECKING:
     from equipoise.domains.fair.costs import ModelCosts
     from equipoise.domains.fair.results import FairComparison, FairModelResult
-    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.comparison import Comparison, Contrast
 
 
 NESTED_BOOTSTRAP_NOTE = (
@@ -148,12 +148,6 @@ def short_caption(data: FairComparison) -> Iterator[str]:
     yield from (f"{note}." for note in data.notes)
     if data.plan.requested.nested and data.outcomes[0].n_tried > 1:
         yield f"Each question is scored with parameters selected on other questions{_over_splits(data)}."
-    below = [f"{model.name} ({_score(model.ceiling)})" for model in data.outcomes if model.ceiling < 1]
-    if below:
-        yield (
-            "With the parameters shown, chunk boundaries split some answers, which limits the maximum score of "
-            f"{join_names(below)}."
-        )
     yield TOKENS_NOTE.get(
         data.plan.requested.tokenizer_name,
         f"Tokens are counted with the {data.plan.requested.tokenizer_name} tokenizer.",
@@ -181,13 +175,13 @@ def _over_splits(data: FairComparison) -> str:
 def _about_mcnemar(data: FairComparison) -> str:
     """A note on the column of McNemar's test, and why models lack it."""
     counted = (
-        "; a question counts as answered if it is answered in most splits" if data.outcomes[0].tuning.splits > 1 else ""
+        " A question counts as answered if it is answered in most splits." if data.outcomes[0].tuning.splits > 1 else ""
     )
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]
     skipped = f" It is n/a for models whose tied scores give fractional hits ({join_names(tied)})." if tied else ""
     return (
-        f"McNemar p comes from McNemar's exact test against the best model{counted}. It is not adjusted and ignores "
-        f"the parameter selection, so it can be much smaller than adj. p.{skipped}"
+        "McNemar p is that of McNemar's exact test. It ignores the parameter selection and is not adjusted for the "
+        f"number of pairs, so it is often much smaller than adj. p.{counted}{skipped}"
     )
 
 
@@ -199,8 +193,6 @@ def long_caption(data: FairComparison) -> Iterator[str]:
     yield f"Of equally accurate configurations, {preferred} is selected."
     if data.plan.requested.nested:
         yield NESTED_BOOTSTRAP_NOTE
-    if data.comparison is not None:
-        yield comparison_caption(data.comparison, "Model")
 
 
 TOKEN_BUDGETS = (250, 500, 1000, 2000, 4000, 8000, 16000)
@@ -219,6 +211,7 @@ def fair_view(data: FairComparison, details: str = "") -> View:
             (ReportTable.of(held_out_columns(data)),),
             (*short_caption(data), *long_caption(data)),
         ),
+        *pair_section(data),
         cost_section(data),
         *optimistic_section(data),
         *token_budget_section(data),
@@ -267,10 +260,29 @@ def held_out_columns(data: FairComparison) -> list[ReportColumn]:
         ReportColumn("parameters", [_best(model.tuning) for model in ranked], rank=6),
         ReportColumn("chance", [_score(part.chance) for part in estimates], right=True, rank=7, note=CHANCE_NOTE),
     ]
-    if comparison is not None and data.mcnemar is not None:
-        exact = [_exact_p(data.mcnemar, model.name, comparison.leader) for model in ranked]
-        columns.append(ReportColumn("McNemar p", exact, right=True, rank=8, note=_about_mcnemar(data)))
     return columns
+
+
+def pair_section(data: FairComparison) -> list[Section]:
+    """The difference of every pair of models, with the p values of both tests."""
+    comparison = data.comparison
+    if comparison is None:
+        return []
+    pairs = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
+    columns = [
+        ReportColumn("model", [pair.a for pair in pairs], shortens="middle"),
+        ReportColumn("minus", [pair.b for pair in pairs], shortens="middle"),
+        ReportColumn("points", [FINE.signed_difference(pair.difference) for pair in pairs], right=True),
+        ReportColumn("interval", [FINE.difference_interval(pair.interval) for pair in pairs], right=True, rank=2),
+        ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=3),
+        ReportColumn("adj. p", [format_p(pair.adjusted) for pair in pairs], right=True, rank=1),
+    ]
+    captions = [comparison_caption(comparison, "Model")]
+    if data.mcnemar is not None:
+        exact = [_exact_p(data.mcnemar, pair) for pair in pairs]
+        columns.append(ReportColumn("McNemar p", exact, right=True, rank=4))
+        captions.append(_about_mcnemar(data))
+    return [Section("Every pair of models", (ReportTable.of(columns),), tuple(captions))]
 
 
 def optimistic_section(data: FairComparison) -> list[Section]:
@@ -455,12 +467,10 @@ def _p(comparison: Comparison, name: str) -> str:
     return "" if leader is None or name == leader else format_p(comparison.contrast(name, leader).adjusted)
 
 
-def _exact_p(mcnemar: Comparison, name: str, leader: str | None) -> str:
+def _exact_p(mcnemar: Comparison, pair: Contrast) -> str:
     """The unadjusted exact p of this pair; n/a if one of them has fractional hits."""
-    if leader is None or name == leader:
-        return ""
-    tested = {name, leader} <= set(mcnemar.systems)
-    return format_p(mcnemar.contrast(name, leader).p) if tested else "n/a"
+    tested = {pair.a, pair.b} <= set(mcnemar.systems)
+    return format_p(mcnemar.contrast(pair.a, pair.b).p) if tested else "n/a"
 
 
 def _n(n: int) -> str:
