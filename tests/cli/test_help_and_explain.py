@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ import pytest
 from equipoise import __version__
 from equipoise.checks.base import all_checks
 from equipoise.cli.environment import EXTRAS
-from equipoise.cli.explain import INTERVALS
+from equipoise.cli.explain import INTERVALS, glossary
 from equipoise.cli.main import COMMANDS, cli
 from equipoise.cli.options import ChoiceWithHint
 from equipoise.cli.output import after_comparison
@@ -332,11 +333,12 @@ def test_examples_of_metrics_fit_the_evidence_of_the_command(eq, command: str, e
 
 
 @pytest.mark.parametrize(
-    "word", ["tied", "tie band", "rank", "chance", "Link MRR", "pair AP", "BCa bootstrap", "subsampling"]
+    "word",
+    ["gap", "held out", "tied", "tie band", "rank", "chance", "Link MRR", "pair AP", "BCa bootstrap", "subsampling"],
 )
 def test_words_of_the_outputs_have_a_page(eq, word: str) -> None:
     (page,) = json.loads(eq("explain", word, "--json").stdout)["pages"]
-    assert page["title"].casefold().startswith(word.casefold().removesuffix(" bootstrap"))
+    assert word.casefold().removesuffix(" bootstrap") in page["title"].casefold()
     assert page["text"]
 
 
@@ -379,3 +381,12 @@ def test_the_next_command_explains_a_finding_that_the_answer_shows() -> None:
     )
     assert after_comparison([few, partial, ties], "MRR") == "\nNext: eq explain EQ301"
     assert after_comparison([few, partial], "MRR") == "\nNext: eq explain MRR"
+
+
+def test_the_glossary_of_the_documentation_is_that_of_explain() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert docs == (files("equipoise.cli") / "glossary.md").read_text(encoding="utf-8"), "copy one to the other"
+    assert {page.title.partition(" (")[0] for page in glossary().values()} == {
+        term.replace("`", "") for term in re.findall(r"^\*\*(.+?)\*\*", docs, re.MULTILINE)
+    }
+    assert "](" not in "".join(page.text for page in glossary().values())

@@ -6,6 +6,8 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
+from importlib.resources import files
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -179,7 +181,7 @@ HELP = """
   eq explain --token-budget
 
 Explain a metric, with its formula and a worked example; the code of a finding (EQ301) or of
-an error (E204); a paired test, a correction or an interval method; a word in the output (tied, chance);
+an error (E204); a paired test, a correction or an interval method; a term of the output (tied, gap, chance);
 or an option of any command. Without NAME, list what can be explained.
 """
 
@@ -193,7 +195,7 @@ OVERVIEW = InfoPage(
         "correction": "eq explain holm; eq ls tests lists all",
         "interval": "eq explain bca; -v names the method below a table",
         "concept score": "eq explain ground_truth_score",
-        "word": "eq explain tied",
+        "term": "eq explain tied; the glossary in the documentation lists all",
         "option": "eq explain --token-budget; --help of a command lists its options",
     },
 )
@@ -283,7 +285,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
             *_error_kinds(),
             *_test_names(),
             *INTERVALS,
-            *TERMS,
+            *glossary(),
         ]
         hint = (
             did_you_mean(symbol_of(name) or name, known) or "eq ls metrics, eq ls checks and eq ls tests list all names"
@@ -539,41 +541,33 @@ def _interval_pages(name: str) -> list[InfoPage]:
     )
 
 
-TERMS = {
-    "chance": "The expected score of a random baseline on the same data. It is often well above 0.",
-    "tied": (
-        "The difference from the best system is not significant in the paired test, adjusted for the number of pairs. "
-        "The scores need not be equal."
-    ),
-    "rank": (
-        "The interval of a rank: 1 plus the number of systems that are significantly better, to the number of systems "
-        "minus those that are significantly worse. All others are tested simultaneously."
-    ),
-    "tie band": (
-        "Systems with the same letter are not significantly different from each other. A system may be in several tie "
-        "bands, and systems without a common letter differ significantly."
-    ),
-    "accuracy (eq fair)": "The share of questions whose answer is in a retrieved chunk.",
-    "link MRR": (
-        "MRR of eq concepts: for each relation, the entities are ranked by their cosine with the text of subject and "
-        "predicate, and the object is the relevant one."
-    ),
-    "probe accuracy": (
-        "Accuracy of a linear probe in eq concepts: a logistic regression predicts the type of each entity from its "
-        "vector. It is cross-validated, so it never predicts an entity that it was trained on."
-    ),
-    "pair AP": (
-        "Average precision of eq concepts: pairs of texts are ranked by their similarity, and the relevant ones are "
-        "those with an expected similarity of at least 0.5."
-    ),
-}
-"""Words in the output that are not metrics or methods."""
+_ENTRY = re.compile(r"^\*\*(?P<term>.+?)\*\*(?: \((?P<alias>.+)\))?\n:   (?P<text>(?:.+\n)+)", re.MULTILINE)
+_DOCS_LINK = re.compile(r" ?\(\[[^]]*\]\([^)]*\)\)| ?See \[[^]]*\]\([^)]*\)\.")
+
+
+@cache
+def glossary() -> dict[str, InfoPage]:
+    """The page of each term of the glossary, by its name and by its short form in tables, in lower case."""
+    text = (files("equipoise.cli") / "glossary.md").read_text(encoding="utf-8")
+    pages: dict[str, InfoPage] = {}
+    for entry in _ENTRY.finditer(text):
+        title = entry["term"] + (f" ({entry['alias']})" if entry["alias"] else "")
+        definition = _DOCS_LINK.sub("", " ".join(entry["text"].split()))
+        page = InfoPage(_without_markup(title), _without_markup(definition))
+        pages[entry["term"].casefold()] = page
+        if entry["alias"]:
+            pages[entry["alias"].casefold()] = page
+    return pages
+
+
+def _without_markup(text: str) -> str:
+    return text.replace("`", "").replace("*", "")
 
 
 def _term_pages(name: str) -> list[InfoPage]:
-    """The page about a word of the outputs, if the name is one of them."""
-    folded = name.casefold()
-    return [InfoPage(term, text) for term, text in TERMS.items() if folded == term.partition(" (")[0].casefold()]
+    """The page about a term of the glossary, if the name is one of them."""
+    page = glossary().get(name.casefold())
+    return [] if page is None else [page]
 
 
 def _concept_score_pages(name: str) -> list[InfoPage]:

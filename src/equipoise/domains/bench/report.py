@@ -306,7 +306,7 @@ def _dropped(comparison: BenchComparison) -> list[str]:
 
 def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:
     one, other = comparison.cost(cheap)[1], comparison.cost(best)[1]
-    if isfinite(one) and isfinite(other) and other > 1.5 * one:
+    if isfinite(one) and isfinite(other) and other > max(1.5 * one, NEGLIGIBLE_SECONDS):
         # A time is measured once, so the ratio is rounded to one significant digit.
         ratio = f"{float(f'{other / one:.0e}'):,.0f}" if other > 2 * one else f"{other / one:.1f}"
         return f" (about {ratio} times faster than {best})"
