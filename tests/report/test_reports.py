@@ -102,10 +102,11 @@ def test_similar_findings_are_counted_and_the_reason_is_given_once() -> None:
         for number, name in enumerate("abcdef")
     ]
     text = printed(findings_section(findings, verbose=True), width=400)
-    assert "a: 0 ties" in text and "b: 1 ties" in text and "c: 2 ties" not in text
+    assert "b: 1 ties" in text
+    assert "c: 2 ties" not in text
     assert "and 4 more: c, d, e, f" in text
     assert text.count("and 4 more\n") == 2, "of nine details, five are printed for each finding"
-    assert text.count(reasons()["EQ301"]) == 1
+    assert " ".join(text.split()).count(reasons()["EQ301"]) == 1
     assert "and " not in printed(findings_section(findings[:3]))
 
 
