@@ -373,8 +373,10 @@ def test_corpus_level_metrics_without_evidence_are_not_tested():
     contrast = comparison.contrast("a", "b")
     assert isnan(contrast.p)
     assert contrast.difference > 0
-    assert comparison.bands == {"a": ("a",), "b": ("a",)}
-    assert comparison.verdict().endswith("There is no test of a against b: a corpus-level metric without its evidence.")
+    assert comparison.bands == {"a": (), "b": ()}
+    assert comparison.tied_with_leader == ()
+    assert list(comparison.untested) == ["b"]
+    assert "no difference was tested" in comparison.verdict()
 
 
 def test_spaces_are_subsampled_without_replacement():

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
-TIED, WORSE = "tied", "worse"
+TIED, WORSE, NOT_TESTED = "tied", "worse", "not tested"
 TIED_AND_RANK = (
     "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
     "significant differences of all pairs."
@@ -220,6 +220,8 @@ def _status(comparison: Comparison, name: str) -> str:
         return ""
     if isnan(comparison.scores[name]):
         return "n/a"
+    if name in comparison.untested:
+        return NOT_TESTED
     return TIED if name in comparison.tied_with_leader else WORSE
 
 

@@ -320,6 +320,7 @@ def _leaderboard(subject: RunSet, metric: str) -> view_model.Leaderboard:
         rows=rows,
         caption=_leaderboard_caption(subject, metric),
         system=subject.words.system,
+        untested="" if subject.comparison is None else subject.comparison.untested_reason(metric),
     )
 
 
@@ -363,6 +364,8 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
         return score_caption([run.result for run in subject.runs])
     level = format_percent(comparison.alpha)
     note = chance_note(comparison) if metric == comparison.primary else family_note(comparison, [metric])
+    if reason := comparison.untested_reason(metric):
+        return f"The differences were not tested: {reason}. {note if metric == comparison.primary else ''}".rstrip()
     systems = plural(subject.words.system).capitalize()
     return f"{systems} in the same tie band do not differ significantly at the {level} level. {note}"
 

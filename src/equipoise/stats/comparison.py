@@ -225,9 +225,25 @@ class Comparison:
 
     @cached_property
     def tied_with_leader(self) -> tuple[str, ...]:
-        """The systems that are not significantly different from the leader, best first."""
-        letters = set(self.bands[self.scored[0]]) if self.scored else set()
-        return tuple(name for name in self.scored[1:] if letters & set(self.bands[name]))
+        """The systems whose difference from the leader was tested and is not significant, best first."""
+        return tuple(
+            name
+            for name in self.scored[1:]
+            if name not in self.untested
+            and self.contrast(self.scored[0], name).winner(self.alpha) is None
+        )
+
+    @cached_property
+    def untested(self) -> Mapping[str, str]:
+        """Why the difference of a system from the leader was not tested, by system, best first."""
+        contrasts = {name: self.contrast(self.scored[0], name) for name in self.scored[1:]}
+        return {name: contrast.reason for name, contrast in contrasts.items() if isnan(contrast.p)}
+
+    def untested_reason(self, metric: str) -> str:
+        """Why no pair was tested on a metric; empty if a pair was."""
+        contrasts = [contrast for contrast in self.contrasts if contrast.metric == metric]
+        reasons = dict.fromkeys(contrast.reason for contrast in contrasts)
+        return "; ".join(reasons) if all(isnan(contrast.p) for contrast in contrasts) else ""
 
     @cached_property
     def bands(self) -> Mapping[str, tuple[str, ...]]:
@@ -235,7 +251,7 @@ class Comparison:
         return self.bands_on(self.primary)
 
     def bands_on(self, metric: str) -> Mapping[str, tuple[str, ...]]:
-        """The letters of each system on a metric, as ``bands`` has them for the primary one."""
+        """The letters of each system on a metric, as ``bands`` has them for the primary one; none without a test."""
         if metric not in self.metrics:
             raise UnknownNameError.of("metric", metric, self.metrics)
         scores = {name: self.estimates[name][metric].value for name in self.systems}
@@ -258,9 +274,9 @@ class Comparison:
 
     @cached_property
     def undecided(self) -> tuple[Contrast, ...]:
-        """The pairs that are not significantly different on the primary metric, best systems first."""
+        """The tested pairs that are not significantly different on the primary metric, best systems first."""
         pairs = (self.contrast(a, b) for a, b in combinations(self.scored, 2))
-        return tuple(contrast for contrast in pairs if contrast.winner(self.alpha) is None)
+        return tuple(pair for pair in pairs if not isnan(pair.p) and pair.winner(self.alpha) is None)
 
     def contrast(self, a: str, b: str, metric: str | None = None) -> Contrast:
         """System ``a`` minus system ``b`` on a metric, by default the primary one."""

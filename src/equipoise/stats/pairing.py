@@ -459,7 +459,8 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     """The caption of a metric's p values: their family, correction and test."""
     tested = sum(not isnan(contrast.p) for contrast in contrasts)
     if tested == 0:
-        return f"no pair tested on {metric}"
+        reasons = "; ".join(dict.fromkeys(contrast.reason for contrast in contrasts))
+        return f"no pair tested on {metric} ({reasons})"
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
     family = f"{correction_text(correction, tested)} on {metric}"

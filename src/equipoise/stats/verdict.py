@@ -212,9 +212,18 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     score = score_format(comparison, words).value(comparison.scores[best])
     unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
     tail = f" {name_list(unscored)} could not be scored." if unscored else ""
-    others = [name for name in comparison.scored if name != best]
-    if not others:
+    if len(comparison.scored) == 1:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
+    untested = comparison.untested
+    others = [name for name in comparison.scored if name != best and name not in untested]
+    reasons = "; ".join(dict.fromkeys(untested.values()))
+    if not others:
+        return (
+            f"Inconclusive: {best} has the {_best_word(comparison)} {metric} on {units} ({score}), but no difference "
+            f"was tested: {reasons}.{tail}"
+        )
+    if untested:
+        tail = f" The difference from {name_list(list(untested))} was not tested: {reasons}.{tail}"
     if comparison.tied_with_leader:
         return f"Inconclusive: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
@@ -248,14 +257,13 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     if equal:
         start = f"{name_list([best, *equal])} share the best {metric} on {units} ({score})"
     else:
-        highest = "highest" if comparison.better == Direction.UP else "lowest (best)"
-        start = f"{best} has the {highest} {metric} on {units} ({score})"
+        start = f"{best} has the {_best_word(comparison)} {metric} on {units} ({score})"
     others = [name for name in tied if name not in equal]
     if not others:
         return start
     if len(others) == 1:
         return f"{start}, but {others[0]} is not significantly worse"
-    n_others = len(comparison.scored) - 1 - len(equal)
+    n_others = len(comparison.scored) - 1 - len(equal) - len(comparison.untested)
     if brief:
         return f"{start}, but {len(others)} other {words.system}s are not significantly worse"
     if len(others) < n_others:
@@ -267,6 +275,10 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     return f"{start}, but {several} significantly worse: {name_list(others)}"
 
 
+def _best_word(comparison: Comparison) -> str:
+    return "highest" if comparison.better == Direction.UP else "lowest (best)"
+
+
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate the best system from the next, or the first undecided pair.
 
@@ -274,7 +286,7 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
     """
     best, tied = comparison.leader, comparison.tied_with_leader
     scored = comparison.scored
-    if best is None or len(scored) < 2:
+    if best is None or len(scored) < 2 or len(comparison.untested) == len(scored) - 1:
         return ""
     if tied:
         contrasts = [comparison.contrast(best, name) for name in tied]
@@ -287,17 +299,16 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
         more = f" (and {n_more} more {'pair' if n_more == 1 else 'pairs'})" if n_more else ""
         separation = _separation(comparison, first, words, brief=brief)
         return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
-    contrast = comparison.contrast(best, next(name for name in scored if name != best))
+    contrast = comparison.contrast(best, next(name for name in scored[1:] if name not in comparison.untested))
     detectable = _detectable(comparison, contrast, words)
     if len(scored) == 2:  # the decision already states that the only pair is significantly different
         return _sentence(detectable) if detectable else ""
-    return _sentence("; ".join(filter(None, ("all pairs are significantly different", detectable))))
+    pairs = "all tested pairs" if comparison.untested else "all pairs"
+    return _sentence("; ".join(filter(None, (f"{pairs} are significantly different", detectable))))
 
 
 def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate two systems, as a clause."""
-    if contrast.reason:
-        return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
     if _is_equal(contrast):
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
     smallest = _smallest_p(contrast)

@@ -41,14 +41,15 @@ if TYPE_CHECKING:
 
 
 def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[LeaderboardRow]]]:
-    """The systems that are best or tied for it, those that are worse, and those without a score."""
+    """The systems that are best or tied for it, those that are worse, and those without a test or a score."""
     best = rows[0].tie_groups
     tied = [row for row in rows if share_tie_group(best, row.tie_groups)]
     worse = [row for row in rows if row.tie_groups and not share_tie_group(best, row.tie_groups)]
     groups = [
         ("Best" if len(tied) == 1 else "Best, or tied with the best", tied),
         ("Worse than the best", worse),
-        ("Without a score", [row for row in rows if not row.tie_groups]),
+        ("Not tested", [row for row in rows if not row.tie_groups and row.score.number is not None]),
+        ("Without a score", [row for row in rows if not row.tie_groups and row.score.number is None]),
     ]
     return [(title, group) for title, group in groups if group]
 
