@@ -37,7 +37,7 @@ from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
-from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, plural
+from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, n_scored, plural
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -125,6 +125,13 @@ class RunSet:
     def names(self) -> tuple[str, ...]:
         """The systems, best first."""
         return tuple(run.result.system for run in self.runs)
+
+    @property
+    def n(self) -> int:
+        """The number of units that the verdict is about: those with a value of the primary metric."""
+        if self.comparison is not None:
+            return n_scored(self.comparison)
+        return self.estimates(self.primary)[0].n
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -312,7 +319,7 @@ def systems(subject: RunSet) -> tuple[SystemInfo, ...]:
 def title(subject: RunSet) -> str:
     """The systems, the primary metric and the number of units."""
     words = subject.words
-    units = words.units(len(subject.units))
+    units = words.units(subject.n)
     if len(subject.names) == 1:
         return f"{subject.names[0]} by {words.metric} on {units}"
     return f"{len(subject.names)} {words.system}s by {words.metric} on {units}"
@@ -481,9 +488,7 @@ def build_view(
     heading = heading or title(subject)
     subject = subject.in_percent()
     # The experiment knows more than its runs: which models a finding affects, or that a tree cannot be enlarged.
-    stored = {(finding.code, finding.subject) for finding in shown.answer.findings}
-    others = (finding for finding in subject.findings if (finding.code, finding.subject) not in stored)
-    findings = tuple(dict.fromkeys((*shown.answer.findings, *others)))
+    findings = shown.answer.findings if experiment is not None and stored_answer else subject.findings
     return RunsView(
         answer=replace(shown.answer, findings=findings),
         sections=shown.sections,

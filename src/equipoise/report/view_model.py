@@ -48,7 +48,7 @@ class LeaderboardRow:
     """One system on one metric. ``difference``, ``p`` and ``counts`` compare it with the best system.
 
     They are empty for the best system itself. ``tie_groups`` are letters: systems that share one do not differ
-    significantly; a system whose differences were not tested has none. ``counts`` is win/tie/loss. ``rank`` is set on the primary metric only.
+    significantly; a system whose differences were not tested has none. ``counts`` is win/tie/loss.
     """
 
     system: str

@@ -229,8 +229,7 @@ class Comparison:
         return tuple(
             name
             for name in self.scored[1:]
-            if name not in self.untested
-            and self.contrast(self.scored[0], name).winner(self.alpha) is None
+            if name not in self.untested and self.contrast(self.scored[0], name).winner(self.alpha) is None
         )
 
     @cached_property

@@ -173,16 +173,20 @@ def _rank_bars(
             "top": base - RANK_ROW_HEIGHT * BAR_FRACTION * fraction / tallest,
             "text": format_value(100 * fraction, 0 if fraction >= 0.01 or not fraction else 1),
             "fill": LIGHT["lead" if at == 0 else "heat4"],
-            "tooltip": f"{system}: {_percent(fraction)} of the visits have rank {rank_bins[at]}",
+            "tooltip": f"{system}: {_percent(fraction)} of the visits, {_rank_name(rank_bins[at])}",
         }
         for at, fraction in enumerate(fractions)
     ]
 
 
+def _rank_name(rank_bin: str) -> str:
+    return f"rank {rank_bin}" if rank_bin[:1].isdigit() else rank_bin
+
+
 def _describe_ranks(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> str:
     parts = [
-        f"{system} has {_percent(row[0])} of the visits at rank {rank_bins[0]} and {_percent(row[-1])} at "
-        f"{rank_bins[-1]}"
+        f"{system}: {_percent(row[0])} of the visits, {_rank_name(rank_bins[0])}; {_percent(row[-1])}, "
+        f"{_rank_name(rank_bins[-1])}"
         for system, row in fractions.items()
     ]
     return f"{'; '.join(parts)}."
