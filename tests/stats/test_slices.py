@@ -48,7 +48,7 @@ def test_slices_are_means_over_their_units_and_partition_all_units(rows: list[tu
     assert sum(slice_estimate.estimate.n + slice_estimate.estimate.undefined for slice_estimate in slices) == len(rows)
 
 
-def test_slices_follow_the_order_of_the_units() -> None:
+def test_slices_follow_the_order_of_the_units_and_their_values_the_number_of_units() -> None:
     result = result_from_values("system", ["a", "b", "c", "d"], {"score": [1, 0, 1, 1]})
     properties: dict[str, dict[str, Any]] = {
         "d": {"confidence_level": "easy", "kind": "date"},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,15 +79,29 @@ def report(
     from equipoise.domains.places.run_folders import has_views
     from equipoise.report.publish import ReportOptions, StoredExperiment, chart_note, write_report
 
-    only_for_runs = {"--primary": primary, "--charts": charts, "--title": title}
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
         _check_not_given(
-            only_for_runs, "a benchmark with several data sets", f"report one of them: eq report {runs[0]}/runs/NAME"
+            {"--primary": primary},
+            "a benchmark with several data sets",
+            f"report one of them: eq report {runs[0]}/runs/NAME",
         )
-        return _report_suite(out, StoredExperiment.of(runs[0], named_runs(runs)), runs[0], output, config, plain=plain)
+        experiment = StoredExperiment.of(runs[0], named_runs(runs))
+        chosen = ReportOptions(
+            config=config,
+            config_of=options.stats_of_runs,
+            charts=not plain,
+            charts_folder=charts,
+            title=title,
+            folder_notes=experiment.notes,
+        )
+        return _report_suite(out, experiment, runs[0], output, chosen)
     if len(runs) == 1 and (stored := stored_page(runs[0])) is not None:
-        _check_not_given(only_for_runs, "the results of eq leaderboard", "repeat eq leaderboard with other options")
-        return _copy_page(out, stored, output)
+        _check_not_given(
+            {"--primary": primary, "--charts": charts},
+            "the results of eq leaderboard",
+            "repeat eq leaderboard with other options",
+        )
+        return _copy_page(out, stored, output, title)
     if has_views(named := named_runs(runs)):
         chosen = ReportOptions(
             primary, config, options.stats_of_runs, charts=not plain, charts_folder=charts, title=title
@@ -126,26 +142,23 @@ def _check_not_given(options: Mapping[str, str | None], subject: str, hint: str)
             raise ParameterError(f"{option} does not apply to {subject}", hint=hint)
 
 
-def _copy_page(out: Output, page: Path, output: str) -> int:
-    """Copy a page that is already written."""
-    write_text(output, page.read_text(encoding="utf-8"))
+def _copy_page(out: Output, page: Path, output: str, title: str) -> int:
+    """Copy a page that is already written, under another title if one is given."""
+    text = page.read_text(encoding="utf-8")
+    if title:
+        text = re.sub(r"(<(title|h1)>).*?(</\2>)", lambda match: f"{match[1]}{escape(title)}{match[3]}", text, count=2)
+    write_text(output, text)
     if out.json:
         out.data({"report": output})
     out.note(f"wrote {output}: open it in a browser")
     return exits.DONE
 
 
-def _report_suite(
-    out: Output, experiment: StoredExperiment, folder: str, output: str, config: StatsConfig, *, plain: bool
-) -> int:
+def _report_suite(out: Output, experiment: StoredExperiment, folder: str, output: str, chosen: ReportOptions) -> int:
     """Write the page of a benchmark with several data sets, and a report per data set."""
     from equipoise.domains.bench.report import write_suite_page
-    from equipoise.report.publish import ReportOptions
 
     with out.progress(0) as step:
-        chosen = ReportOptions(
-            config=config, config_of=options.stats_of_runs, charts=not plain, folder_notes=experiment.notes
-        )
         headline = write_suite_page(folder, [path for _, path in experiment.runs], output, chosen, progress=step)
     for caution in experiment.notes:
         out.note(f"caution: {caution}")

@@ -325,10 +325,10 @@ def title(subject: RunSet) -> str:
     return f"{len(subject.names)} {words.system}s by {words.metric} on {units}"
 
 
-def subtitle(subject: RunSet) -> str:
-    """The data and the dates, if the manifests have them."""
-    names = data_names(name for run in subject.runs for name in run.manifest.datasets)
-    days = sorted({run.manifest.finished[:10] for run in subject.runs if run.manifest.finished})
+def data_and_dates(manifests: Sequence[Manifest]) -> str:
+    """The data and the dates, if the manifests of the runs have them."""
+    names = data_names(name for manifest in manifests for name in manifest.datasets)
+    days = sorted({manifest.finished[:10] for manifest in manifests if manifest.finished})
     when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
     return ". ".join(part for part in (names and f"Data: {names}", when and f"Measured {when}") if part)
 
@@ -494,7 +494,7 @@ def build_view(
         sections=shown.sections,
         citation=shown.citation,
         title=heading,
-        subtitle=subtitle(subject),
+        subtitle=data_and_dates([run.manifest for run in subject.runs]),
         systems=systems(subject),
         primary=subject.primary,
         better=str(subject.better),

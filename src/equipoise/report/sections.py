@@ -78,9 +78,14 @@ def slice_table(subject: RunSet, slices: UnitSlices) -> view_model.SliceTable | 
     large = [estimate for estimate in estimates if estimate.n >= MIN_UNITS]
     decimals = shared_decimals(estimate.interval for estimate in large)
     values = [estimate.value for estimate in large if finite_or_none(estimate.value) is not None]
-    rows = tuple(_row(key, row, decimals, values, subject.better) for key, row in cells.items())
+    rows = [_row(key, row, decimals, values, subject.better) for key, row in cells.items()]
+    with_interval = {
+        name for (name, _), row in cells.items() if any(item is not None and item.interval.known for item in row)
+    }
+    # Slices without any interval, such as single users, come last.
+    rows = sorted((row for row in rows if row.n), key=lambda row: row.name not in with_interval)
     return view_model.SliceTable(
-        subject.primary, str(subject.better), rows, _caption(subject, estimates[0]), subject.words.plural
+        subject.primary, str(subject.better), tuple(rows), _caption(subject, estimates[0]), subject.words.plural
     )
 
 
@@ -341,11 +346,11 @@ def _leaderboard_row(subject: RunSet, index: int, estimate: Estimate, decimals: 
 def _with_comparison(
     row: view_model.LeaderboardRow, comparison: Comparison, metric: str, decimals: int
 ) -> view_model.LeaderboardRow:
-    """The row with its tie groups, its difference to the best system, and its rank on the primary metric."""
+    """The row with its tie groups, its rank, and its difference to the best system."""
     name = row.system
-    row = replace(row, tie_groups=comparison.bands_on(metric)[name])
-    if metric == comparison.primary:
-        row = replace(row, rank=format_ranks(*comparison.ranks[name]))
+    row = replace(
+        row, tie_groups=comparison.bands_on(metric)[name], rank=format_ranks(*comparison.ranks_on(metric)[name])
+    )
     if comparison.leader is None or name == comparison.leader:
         return row
     contrast = comparison.contrast(name, comparison.leader, metric)

@@ -214,10 +214,14 @@ class Comparison:
     @cached_property
     def ranks(self) -> Mapping[str, tuple[int, int]]:
         """The interval of the rank of each system on the primary metric, from the same tests as the tie bands."""
+        return self.ranks_on(self.primary)
+
+    def ranks_on(self, metric: str) -> Mapping[str, tuple[int, int]]:
+        """The rank intervals on a metric, as ``ranks`` has them for the primary one."""
         at = {name: position for position, name in enumerate(self.systems)}
         signs = np.zeros((len(at), len(at)), dtype=np.int64)
         for contrast in self.contrasts:
-            if contrast.metric == self.primary and (winner := contrast.winner(self.alpha)) is not None:
+            if contrast.metric == metric and (winner := contrast.winner(self.alpha)) is not None:
                 loser = contrast.b if winner == contrast.a else contrast.a
                 signs[at[loser], at[winner]], signs[at[winner], at[loser]] = 1, -1
         intervals: list[list[int]] = rank_intervals(signs).tolist()

@@ -337,6 +337,7 @@ def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
         analysis.verdict(),
         layers,
         width=LEADERBOARD_WIDTH,
+        fluid=True,
         height=row_step(len(rows)),
         data={"values": rows},
     )

@@ -71,7 +71,8 @@ def _rank_charts(rankings: dict[str, Ranking]) -> Iterator[Chart]:
     except UndefinedError:
         return
     chance = _random_accuracy(first, deepest) if first.complete or first.pool_known else None
-    yield accuracy_at_k_chart(curves, chance, percent=True)
+    system = slug(next(iter(rankings)))
+    yield accuracy_at_k_chart(curves, chance, f"accuracy-over-k-{system}", percent=True)
     names = max((histogram.names for histogram in histograms.values()), key=len)
     if all(histogram.names == names for histogram in histograms.values()):
         missing = f"not in the first {listed}"
@@ -81,6 +82,7 @@ def _rank_charts(rankings: dict[str, Ranking]) -> Iterator[Chart]:
                 name: [*ranks.shares.tolist(), ranks.lost] if listed else ranks.shares.tolist()
                 for name, ranks in histograms.items()
             },
+            f"rank-distribution-{system}",
         )
 
 

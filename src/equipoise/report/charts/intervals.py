@@ -58,6 +58,7 @@ def leaderboard_chart(board: Leaderboard) -> Chart:
         layers,
         subtitle=_leaderboard_subtitle(board, best_groups),
         width=LEADERBOARD_WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )
@@ -199,6 +200,7 @@ def difference_chart(table: PairwiseTable) -> Chart:
         layers,
         subtitle=f"Only pairs with the best {table.system}; {left_out} others are in the table." if left_out else "",
         width=DIFFERENCE_WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )
