@@ -64,6 +64,39 @@ BINS = 20
 UNIT_INTERVAL_BINS = 10
 
 
+ENTRY_NAMES = {
+    "n_resamples": "bootstrap resamples",
+    "n_permutations": "random permutations",
+    "seconds_with_cache": "total seconds, cached texts not counted",
+    "tied_questions": "questions with tied scores",
+    "window": "input window",
+    "matcher": "answer matching",
+    "tokenizer": "token counting",
+    "budget": "token budget per question, on average",
+    "retrieved_tokens": "retrieved tokens per question",
+    "chunk_size": "chunk size in tokens",
+    "overlap": "overlap in tokens",
+    "top_k": "chunks per question (top-k)",
+    "chunker": "chunking method",
+    "dim": "dimensions",
+    "dims": "dimensions of the vectors",
+    "n_negatives": "negatives per pair",
+    "n_branch_negatives": "negatives from the same branch",
+    "n_neighbor_negatives": "negatives among the nearest nodes",
+    "tol": "tolerance of convergence",
+    "temperature": "temperature of the loss",
+    "norm_mean": "mean norm",
+    "norm_std": "standard deviation of the norms",
+    "norm_sd": "standard deviation of the norms",
+}
+"""Settings and costs in words, where the words of their key are not enough."""
+
+
+def entry_name(name: str) -> str:
+    """A setting, parameter or cost in words."""
+    return ENTRY_NAMES.get(name, name.replace("_", " "))
+
+
 def slice_table(subject: RunSet, slices: UnitSlices) -> view_model.SliceTable | None:
     """One row per value of every slice, one cell per system; None if there are no slices."""
     usable = _usable(slices)
@@ -226,7 +259,8 @@ def _bins(values: Floats) -> tuple[tuple[float, ...], tuple[str, ...]]:
     else:
         edges = np.linspace(low, high, BINS + 1)
     ends = edges.tolist()
-    labels = tuple(f"{_short(start)} to {_short(end)}" for start, end in pairwise(ends))
+    decimals = next((n for n in (0, 1) if all(abs(end - round(end, n)) < 1e-9 for end in ends)), 2)
+    labels = tuple(f"{format_value(start, decimals)} to {format_value(end, decimals)}" for start, end in pairwise(ends))
     return tuple(ends), labels
 
 
@@ -261,6 +295,8 @@ def comparison_pairs(comparison: Comparison, units: str) -> view_model.PairwiseT
 def _pair_rows(comparison: Comparison, metric: str) -> tuple[view_model.PairDifference, ...]:
     contrasts = [comparison.contrast(a, b, metric) for a, b in combinations(comparison.order, 2)]
     decimals = column_decimals([pair.difference for pair in contrasts], [pair.interval for pair in contrasts])
+    scores = [by_metric[metric] for by_metric in comparison.estimates.values()]
+    decimals = min(decimals, estimate_decimals(scores) + 1)
     return tuple(_pair(contrast, decimals, comparison.alpha) for contrast in contrasts)
 
 
@@ -419,13 +455,14 @@ def parameter_table(subject: RunSet) -> tuple[SystemColumn, ...]:
     recorded = [run.manifest.parameters for run in subject.runs]
     names = {name.removesuffix(":") for name in subject.names}
     columns = []
-    for key in dict.fromkeys(key for parameters in recorded for key in parameters):
+    is_cost = {"dim"} if any("dims" in run.manifest.cost for run in subject.runs) else set()
+    for key in dict.fromkeys(key for parameters in recorded for key in parameters if key not in is_cost):
         values = [parameters.get(key) for parameters in recorded]
         texts = ["" if value is None else format_cost(value) if _is_number(value) else str(value) for value in values]
         is_name = any(text.removesuffix(":") in names for text in texts)
         if len(set(texts)) > 1 and not is_name and max(map(len, texts)) <= MAX_PARAMETER:
             numbers = tuple(float(value) if _is_number(value) else None for value in values)
-            columns.append(SystemColumn(key, key.replace("_", " "), numbers, tuple(texts)))
+            columns.append(SystemColumn(key, entry_name(key), numbers, tuple(texts)))
     return tuple(columns)
 
 

@@ -19,7 +19,7 @@ DIFFERENCE_WIDTH = 360
 GAP = 18
 TIE_GROUP_STEP = 14
 MAX_PAIRS = 30
-MAX_SYSTEM_LABEL = 24
+MAX_SYSTEM_LABEL = 18
 SIGNIFICANCE_LEGEND = (
     ("circle", LIGHT["lead"], LIGHT["lead"], "significant"),
     ("diamond", LIGHT["paper"], LIGHT["behind"], "not significant"),

@@ -21,6 +21,7 @@ from equipoise.checks.base import all_checks, reasons
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.build_view import system_label
+from equipoise.report.charts.chart import shorten_labels
 from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.html.charts import EmbeddedChart, PageCharts, chart_script, chart_style, embed_charts, page_charts
 from equipoise.report.sections import axis_scale
@@ -58,6 +59,15 @@ def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[Leaderb
         ("Without a score", [row for row in rows if not row.tie_groups and row.score.number is None]),
     ]
     return [(title, group) for title, group in groups if group]
+
+
+MAX_NAME = 26
+"""The longest name in a table; the whole name is its title."""
+
+
+def short_labels(names: Sequence[str]) -> dict[str, str]:
+    """The names as tables show them: long ones without their middle, and all different."""
+    return dict(zip(names, shorten_labels(names, MAX_NAME), strict=True)) if names else {}
 
 
 def best_first(board: Leaderboard) -> list[LeaderboardRow]:
@@ -265,6 +275,7 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
             title=report.title,
             program=PROGRAM,
             letters={system.name: system.letter for system in report.systems},
+            labels=short_labels([system.name for system in report.systems]),
             positions={system.name: index for index, system in enumerate(report.systems)},
             charts=charts_of_page,
             links=links,
@@ -325,6 +336,7 @@ def render_views(
             check_titles={check.code: check.title for check in all_checks()},
             check_reasons=reasons(),
             letters={name: system_label(index) for index, name in enumerate(names)},
+            labels=short_labels(names),
             links=links or {},
             page_notes=notes,
             linked=bool(links),
