@@ -147,7 +147,7 @@ def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder,
 
 def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any) -> list[str]:
     """The lines of the report."""
-    rate = report.texts / report.seconds if report.seconds else 0.0
+    rate = report.embedded / report.seconds if report.seconds else 0.0
     name = f"{model.card.name} on {model.card.device}" if model.card.device else model.card.name
     lines = [
         f"wrote {report.path}: {pluralize(report.texts, 'vector')} of {report.dims:,} dimensions (model: {name})",

@@ -202,5 +202,5 @@ def get_preset(name: str | Preset) -> Preset:
     by_name = {key.casefold(): preset for key, preset in PRESETS.items()}
     preset_found = by_name.get(str(name).casefold())
     if preset_found is None:
-        raise UnknownNameError.of("preset", str(name), PRESETS, more=f"the presets are {', '.join(PRESETS)}")
+        raise UnknownNameError.of("library", str(name), PRESETS, more=f"known: {', '.join(PRESETS)}")
     return preset_found

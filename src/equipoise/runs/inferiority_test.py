@@ -342,7 +342,7 @@ def _mean_verdict(
 
 def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: InferiorityTest) -> str:
     """Why no loss could be significant in this test; empty if one could."""
-    what = pluralize(gains.blocks, "unit" if gains.clusters is None else "cluster")
+    what = pluralize(gains.blocks, "value" if gains.clusters is None else "cluster")
     if np.isnan(adjusted.p):
         return f"{what} without variation"
     smallest = gains.smallest_p(test) * adjusted.n_metrics

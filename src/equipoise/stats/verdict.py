@@ -304,8 +304,8 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     is_planned = contrast.needed.value > contrast.n
     if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
         return (
-            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
-            f"it cannot give a p value below {format_p(smallest)}"
+            f"{_units(comparison, contrast.n, words)} {'is' if contrast.n == 1 else 'are'} too few for the test of "
+            f"{contrast.a} against {contrast.b}: it cannot give a p value below {format_p(smallest)}"
         )
     if contrast.needed.reason:
         return (
