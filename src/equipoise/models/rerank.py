@@ -143,8 +143,8 @@ def rerank(
     values = hits.scores.astype(np.float64)
     for row, scores in enumerate(reranker.score_many(queries, candidates)):
         values[row, :depth] = _check_scores(scores, depth, reranker, queries[row])
-    is_beyond = np.broadcast_to(np.arange(values.shape[1]) >= depth, values.shape)
-    return _order_by_stage(hits.indices, is_beyond, values)
+    stage = np.broadcast_to((np.arange(values.shape[1]) >= depth).astype(np.int64), values.shape)
+    return _order_by_stage(hits.indices, stage, values)
 
 
 def reranked_scores(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING
 
-from equipoise.report.answer import AnswerOptions, all_metrics_answer, marked_names
+from equipoise.report.answer import all_metrics_answer, marked_names
 from equipoise.report.tables import (
     BOUND_NOTE,
     bounded_systems,
@@ -45,7 +45,7 @@ TO_BEST = "diff. from best"
 DIFFERENCE_INTERVAL = "diff. interval"
 
 
-def comparison_view(comparison: Comparison, options: AnswerOptions | None = None) -> View:
+def comparison_view(comparison: Comparison) -> View:
     """The answer, then the full tables and the methods."""
     others = [name for name in comparison.metrics if name != comparison.primary]
     methods = interval_methods(
@@ -61,7 +61,7 @@ def comparison_view(comparison: Comparison, options: AnswerOptions | None = None
     pairs = ReportTable.of(pairwise_claims(comparison))
     captions = (comparison_caption(comparison), chance_note(comparison), units_to_show_best_note(comparison))
     sections.append(Section("Every pair", (pairs,), tuple(filter(None, captions))))
-    return View(all_metrics_answer(comparison, options), tuple(sections))
+    return View(all_metrics_answer(comparison), tuple(sections))
 
 
 def primary_columns(comparison: Comparison) -> list[ReportColumn]:

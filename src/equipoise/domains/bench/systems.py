@@ -57,16 +57,14 @@ class RandomEncoder(LocalEncoder):
 
     cacheable = False
     symmetric = True
-
-    def __init__(self, dims: int = 64) -> None:
-        self.card = ModelCard("random vectors", RANDOM, dims=dims, origin="computed")
-        self.identity = f"random normal 1 dims={dims}"
-        self._dims = dims
+    dims = 64
+    card = ModelCard("random vectors", RANDOM, dims=dims, origin="computed")
+    identity = f"random normal 1 dims={dims}"
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The same text has the same vector."""
         seeds = (int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") for text in texts)
-        rows = [np.random.default_rng(seed).standard_normal(self._dims, dtype=np.float32) for seed in seeds]
+        rows = [np.random.default_rng(seed).standard_normal(self.dims, dtype=np.float32) for seed in seeds]
         return EncodedBatch(np.array(rows, dtype=np.float32), None)
 
 
