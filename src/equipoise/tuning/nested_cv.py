@@ -63,11 +63,6 @@ class NestedResult:
         return _mean(self.values)
 
     @property
-    def gap(self) -> float:
-        """How much better the tuned system looks on the units that tuned it."""
-        return self.optimistic - self.value
-
-    @property
     def split_sd(self) -> float:
         """The standard deviation of the nested score over the splits; NaN for a single split."""
         return float(np.std(self.by_split, ddof=1)) if len(self.by_split) > 1 else float("nan")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize, run_checks
+from equipoise.checks.base import Check, Observation, ScoredResult, evidence_names, join_names, pluralize, run_checks
 from equipoise.domains.accounts.trees.tree import Tree, TreeRows, is_random_id, orphan_edges
 from equipoise.geometry.spaces import Lorentz, Poincare
 from equipoise.io.dag import find_cycle
@@ -389,8 +389,6 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
     Only ranking metrics are compared with chance: the correlation of norm and position describes an embedding, and in a
     flat space there is no expected value (EQ306 covers hyperbolic spaces).
     """
-    from equipoise.checks.base import ScoredResult, run_checks
-
     metric_of = {metric.name: metric for metric in metrics}
     ranking_estimates = {name: value for name, value in result.estimates.items() if name in metric_of}
     scored = ScoredResult(replace(result, estimates=ranking_estimates), metric_of)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.seeds import SeedSummary
-    from equipoise.stats.slices import Slice
     from equipoise.types import Floats, Ids, Ints
 
 

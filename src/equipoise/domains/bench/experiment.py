@@ -52,9 +52,9 @@ from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord, pa
 from equipoise.tuning.nested_cv import NestedResult, fold_means, repeated_choice
 
 if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
     from equipoise.domains.bench.base_data import BenchData, BenchObservation
-    from equipoise.domains.bench.systems import SystemPool, SystemSpec
+    from equipoise.models.vector_cache import VectorCache
+    from equipoise.runs.executors import Executor
     from equipoise.runs.unit_table import UnitContents
     from equipoise.stats.result import Result
     from equipoise.types import Floats
@@ -64,13 +64,6 @@ SHARDS = "shards"
 """The folder of vectors of large corpora in the output folder."""
 DIVISIBLE_TEXTS = 10_000
 """From this number of documents on, several workers of a cluster share those of one model."""
-
-if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
-    from equipoise.domains.bench.base_data import BenchData, BenchObservation
-    from equipoise.models.vector_cache import VectorCache
-    from equipoise.runs.executors import Executor
-    from equipoise.stats.result import Result
 
 
 def compare(
