@@ -5,9 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
-from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +24,7 @@ from equipoise.errors import InputError, ParameterError
 from equipoise.io.documents import TextDocument, read_documents
 from equipoise.models.vector_cache import document_folder
 from equipoise.report.terminal import Paragraph
-from equipoise.types import with_label
+from equipoise.types import packaged_toml, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -386,7 +384,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
 
-OPTION_DETAILS = loads((files("equipoise.domains.fair") / "option_details.toml").read_text(encoding="utf-8"))
+OPTION_DETAILS = packaged_toml("equipoise.domains.fair", "option_details.toml")
 """More about options, for ``eq explain --OPTION``."""
 
 DRAFT_HELP = """
