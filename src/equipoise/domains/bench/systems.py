@@ -360,13 +360,7 @@ class SystemPool:
         key = encoder_keys(model)[0]
         if key not in self._encoders:
             self._encoders[key] = self._load(model, spec)
-        model_spec = (
-            None
-            if spec is None
-            else ModelSpec(
-                spec.kind, spec.name, {k: v for k, v in options.items() if k not in ("geometry", "store")}, spec.text
-            )
-        )
+        model_spec = None if spec is None else spec.without(["geometry", "store"])
         encoder = self._encoders[key]
         shared = Embedder(encoder, model_spec, cache=self._opened_cache() if encoder.cacheable else None)
         return DenseRetriever(
@@ -380,10 +374,7 @@ class SystemPool:
         elif spec is None:
             encoder = model.encoder if isinstance(model, Embedder) else from_object(model)
         else:
-            plain = ModelSpec(
-                spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}, spec.text
-            )
-            encoder = embedder(plain, cache=False, threads=self.threads).encoder
+            encoder = embedder(spec.without(POSTPROCESSING), cache=False, threads=self.threads).encoder
         memoise = self._opened_cache() is None or not encoder.cacheable
         measured = MeasuredEncoder(encoder, memoise=memoise, threads=self.threads, model=model)
         measured.use.load_seconds = perf_counter() - start
@@ -422,8 +413,7 @@ def encoder_keys(model: Any) -> list[str]:
         return [key for part in spec_parts(model) for key in encoder_keys(part)]
     if spec_kind(model) in LEXICAL:
         return []
-    spec = parse_spec(model)
-    return [str(ModelSpec(spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}))]
+    return [str(parse_spec(model).without(POSTPROCESSING))]
 
 
 TUNABLE = ("fusion", "depth")
