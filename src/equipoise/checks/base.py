@@ -9,6 +9,7 @@ checks are imported when a subject of their type is checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -168,6 +169,19 @@ def all_checks() -> tuple[Check, ...]:
     """Every check, ordered by code."""
     checks = (check for name in CHECK_MODULES for check in import_module(name).CHECKS)
     return tuple(sorted(checks, key=lambda check: check.code))
+
+
+_SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z\"])")
+REASON_SENTENCES = 2
+
+
+@cache
+def reasons() -> dict[str, str]:
+    """Why the problem of each check matters, by code: the first sentences of its page."""
+    return {
+        check.code: " ".join(_SENTENCE_END.split(" ".join(check.why.split()))[:REASON_SENTENCES])
+        for check in all_checks()
+    }
 
 
 def check_by_code(code: str) -> Check:

@@ -561,7 +561,8 @@ def glossary() -> dict[str, InfoPage]:
 
 
 def _without_markup(text: str) -> str:
-    return text.replace("`", "").replace("*", "")
+    """The text without marks of emphasis and code, and with the texts of its links."""
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("`", "").replace("*", "")
 
 
 def _term_pages(name: str) -> list[InfoPage]:

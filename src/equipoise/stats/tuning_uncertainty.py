@@ -120,15 +120,6 @@ def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Sequence[Res
     return [_with_errors(contrast, by_system[contrast.a], by_system[contrast.b]) for contrast in contrasts]
 
 
-def resampled_scores(results: Sequence[Result], metric: str, scores: Floats) -> Floats | None:
-    """Bootstrap samples of the scores, one row per resample and one column per system; None if errors do not pair."""
-    errors = [result.errors[metric] for result in results]
-    resamples = {
-        (result.settings.get(RESAMPLE_ID), len(column)) for result, column in zip(results, errors, strict=True)
-    }
-    return scores - np.column_stack(errors) if len(resamples) == 1 else None
-
-
 def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
     a, b = first.errors.get(contrast.metric), second.errors.get(contrast.metric)
     if a is None or b is None or contrast.n < 2 or isnan(contrast.difference):

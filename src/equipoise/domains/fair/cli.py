@@ -561,7 +561,7 @@ def _announce_demo(out: Output, plan: Plan, systems: int) -> None:
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
         f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words.\n"
-        f"Each model is tuned separately. {budget_note(DEMO_BUDGET)}\n"
+        f"{budget_note(DEMO_BUDGET)}\n"
     )
 
 
@@ -580,8 +580,8 @@ def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:
         out.data(comparison.to_dict())
         return
     details = (
-        f"Details: {folder / DEMO_REPORT}, the same command with -v, or eq view {shlex.quote(str(folder))}.\n"
-        "Next: eq fair compare for your own document, eq bench run for data sets, eq compare for existing runs."
+        f"Details: {folder / DEMO_REPORT}, -v, or eq view {shlex.quote(str(folder))}.\n"
+        "Next: eq fair compare (your document), eq bench run (data sets) or eq compare (existing runs)."
     )
     out.view(fair_view(comparison, details))
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from equipoise import __version__
-from equipoise.checks.base import all_checks
+from equipoise.checks.base import all_checks, reasons
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.charts.chart import heat_step
@@ -234,6 +234,7 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
             linked=bool(report.related),
             findings=grouped_findings(report.answer.findings),
             check_titles={check.code: check.title for check in all_checks()},
+            check_reasons=reasons(),
             sections=_sections(report),
             short_headings=_SHORT_HEADINGS,
             policy=content_security_policy(style, script),
