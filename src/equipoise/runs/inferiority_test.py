@@ -125,11 +125,7 @@ class UnitGains:
             )
             return float(p_values[0])
         p_values = paired_t_test(
-            self.values,
-            weights=self.weights,
-            clusters=self.clusters,
-            alternative="less",
-            margin=-test.margin,
+            self.values + test.margin, weights=self.weights, clusters=self.clusters, alternative="less"
         )
         return float(p_values[0])
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from equipoise.checks.base import run_checks
 from equipoise.errors import InputError, PartialError, StoreError, did_you_mean
-from equipoise.evidence.base import Evidence, pack_npz, unpack_npz
+from equipoise.evidence.base import FILE_CHANGED, Evidence, pack_npz, unpack_npz
 from equipoise.io import json
 from equipoise.io.atomic import atomic_directory, current_path, write_bytes, write_error
 from equipoise.io.json import parse_lines
@@ -98,7 +98,7 @@ def result_from_dict(content: Any, cases: UnitTable, *, source: str) -> Result:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise StoreError(
             f"{source} does not describe a result: {reason}",
-            hint="the file was changed after it was written: run the command again",
+            hint=FILE_CHANGED,
         ) from error
 
 

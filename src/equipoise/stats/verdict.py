@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.stats.formatting import (
     ScoreFormat,
     about,
+    capitalised,
     format_interval,
     format_p,
     format_percent,
@@ -429,7 +430,7 @@ def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
 
 
 def _sentence(clause: str) -> str:
-    return f"{clause[0].upper()}{clause[1:]}."
+    return f"{capitalised(clause)}."
 
 
 def name_list(names: Sequence[str]) -> str:

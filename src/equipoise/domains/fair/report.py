@@ -19,7 +19,6 @@ from equipoise.stats.verdict import Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.costs import ModelCosts
     from equipoise.domains.fair.results import FairComparison, FairModelResult
     from equipoise.stats.comparison import Comparison, Contrast
 
