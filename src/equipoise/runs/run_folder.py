@@ -495,7 +495,7 @@ def _runs_at(path: Path) -> list[Path]:
     if not path.is_dir() or (path / MANIFEST).is_file():
         read_manifest(path)  # raises the error if it is not a run directory
         return [path]
-    runs = _runs_below(path)
+    runs = runs_below(path)
     if not runs:
         raise StoreError(
             f"neither {path} nor a folder below it is a run directory", hint="eq score -o FOLDER writes one"
@@ -503,7 +503,8 @@ def _runs_at(path: Path) -> list[Path]:
     return runs
 
 
-def _runs_below(folder: Path) -> list[Path]:
+def runs_below(folder: Path) -> list[Path]:
+    """The run directories in a folder, also if it is one itself; hidden folders are skipped."""
     runs = []
     for path, folders, files in os.walk(folder):
         # Other programs write a manifest.json too; a run has both files.
