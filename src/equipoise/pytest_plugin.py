@@ -94,8 +94,6 @@ def equipoise_gate(request: pytest.FixtureRequest) -> Gate:
 
 
 def _run(evidence: Any, metrics: Sequence[str], require: Sequence[str], name: str) -> StoredRun:
-    from dataclasses import replace
-
     from equipoise.runs.evaluate import evaluate, with_metrics
     from equipoise.runs.gate import Requirement
     from equipoise.runs.manifest import Manifest
@@ -104,7 +102,7 @@ def _run(evidence: Any, metrics: Sequence[str], require: Sequence[str], name: st
 
     names = [*metrics, *(Requirement.parse(text).metric for text in require)]
     if isinstance(evidence, Result):
-        result = replace(with_metrics(evidence, names) if names else evidence, system=name)
+        result = (with_metrics(evidence, names) if names else evidence).renamed(name)
     else:
         result = evaluate(evidence, names or None, system=name)
     return StoredRun(result, Manifest.start(name).finish(), Path())

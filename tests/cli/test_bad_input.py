@@ -154,9 +154,7 @@ def test_cluster_tables_that_do_not_fit_are_reported(
     eq, assert_error, folder: Path, file: str, table: str, code: str, expected_text: str
 ) -> None:
     (folder / file).write_text(table)
-    assert_error(
-        eq("score", "good.trec", "--qrels", "truth.qrels", "--cluster", f"{file}:group"), code, expected_text
-    )
+    assert_error(eq("score", "good.trec", "--qrels", "truth.qrels", "--cluster", f"{file}:group"), code, expected_text)
 
 
 def test_errors_are_json_when_the_output_is_json(eq) -> None:

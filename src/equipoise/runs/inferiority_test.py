@@ -37,7 +37,7 @@ from equipoise.types import Direction, Floats, Ids
 
 if TYPE_CHECKING:
     from equipoise.runs.run_folder import StoredRun
-    from equipoise.stats.result import Estimate, Result
+    from equipoise.stats.result import Estimate
 
 # The p value of "the true loss does not exceed the margin", and the smallest p that is possible.
 
@@ -261,9 +261,11 @@ def check_regressions(
     reason = _not_comparable(run, baseline)
     if reason:
         return [GateCheck(False, reason, "regression")]
-    current = with_metrics(run.result, metrics)
+    current, reference = with_metrics(run.result, metrics), baseline.result
+    if reference.system == current.system:
+        reference = reference.renamed(f"{current.system} (baseline)")
     try:
-        reference = with_metrics(_renamed(baseline.result, current.system), list(current.names))
+        reference = with_metrics(reference, list(current.names))
     except (UnknownNameError, ParameterError) as error:
         return [GateCheck(False, f"the baseline cannot be compared: {error.message}", "regression")]
     try:
@@ -295,10 +297,6 @@ def _format_setting(value: object, name: str) -> str:
     if value is None:
         return "equipoise" if name == "like" else "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _renamed(result: Result, system: str) -> Result:
-    return replace(result, system=f"{system} (baseline)") if result.system == system else result
 
 
 def _by_metric(paired: AlignedResults, test: InferiorityTest) -> list[GateCheck]:

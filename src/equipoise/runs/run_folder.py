@@ -181,6 +181,10 @@ class StoredRun:
         """The warning for the scores of an incomplete run; empty for a complete one."""
         return self.manifest.caution
 
+    def renamed(self, system: str) -> StoredRun:
+        """The run under another name of its system, in its findings and its warning too."""
+        return replace(self, result=self.result.renamed(system), manifest=replace(self.manifest, system=system))
+
     @cached_property
     def details(self) -> Mapping[str | int, UnitContent]:
         """The content of the units, read on first use; empty if the run has none."""
