@@ -80,6 +80,13 @@ class RandomModel:
         return np.random.default_rng(len(texts)).standard_normal((len(texts), 256))
 
 
+class ConstantModel:
+    """The same vector for every text."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return np.ones((len(texts), 8))
+
+
 def run(models: Any, data: Any, **options: Any) -> bench.BenchComparison:
     return bench.compare(models, data, **{"config": FAST, "cache": False, **options})
 
@@ -119,6 +126,15 @@ def test_every_kind_is_evaluated_by_models_and_baselines() -> None:
         assert np.isfinite(dataset.score("tfidf"))
     assert comparison.aggregate is not None
     assert comparison.aggregate.incomplete == ("bm25",)
+
+
+def test_a_system_without_a_score_on_a_data_set_is_left_out_of_the_aggregate() -> None:
+    """The correlation with constant cosines is undefined."""
+    data = [bench.Similarity(pair_rows(), name="s"), bench.Retrieval(retrieval_rows(), name="r")]
+    comparison = run({"hash": "hash", "constant": ConstantModel()}, data)
+    assert np.isnan(comparison["s"].score("constant"))
+    assert comparison.aggregate is not None
+    assert set(comparison.aggregate.incomplete) == {"constant", "bm25"}
 
 
 def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
