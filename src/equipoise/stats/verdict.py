@@ -93,12 +93,12 @@ class Vocabulary:
 def plural(noun: str) -> str:
     """The plural of a noun.
 
-    >>> plural("query"), plural("document"), plural("branch")
-    ('queries', 'documents', 'branches')
+    >>> plural("query"), plural("day"), plural("branch"), plural("class"), plural("document")
+    ('queries', 'days', 'branches', 'classes', 'documents')
     """
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 def unit_noun(results: Sequence[Result]) -> str:
