@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.stats.bootstrap_mean import UNBOUNDED
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval, wilson_interval
 from equipoise.stats.pairing import unit_sd
 
@@ -178,11 +179,17 @@ def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
     return replace(
         contrast,
         p=larger_p(contrast.p, p),
-        interval=interval,
+        interval=interval.clipped(_bounds_of_difference(contrast.metric, first, second)),
         sd=unit_sd(contrast.difference, errors.size, contrast.n),
         units_per_block=1.0,
         reason="" if isnan(contrast.p) else contrast.reason,
     )
+
+
+def _bounds_of_difference(metric: str, first: Result, second: Result) -> Bounds:
+    """-1 and 1 if all per-unit values are between 0 and 1."""
+    values = np.concatenate([result.per_unit.get(metric, [inf]) for result in (first, second)])
+    return UNBOUNDED if ((values < 0.0) | (values > 1.0)).any() else (-1.0, 1.0)
 
 
 def larger_p(tested: float, resampled: float) -> float:
