@@ -447,9 +447,7 @@ def resampled_scores(dataset: DataComparison, names: Sequence[str], config: Stat
             sums = np.column_stack([np.bincount(codes, values[:, place]) for place in range(len(names))])
         counts = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=min(config.n_resamples, 2_000))
         return np.asarray((counts @ sums) / (counts @ size)[:, None])
-    evidence = [
-        result.evidence.take(id_order(result.unit_ids)) for result in results if result.evidence is not None
-    ]
+    evidence = [result.evidence.take(id_order(result.unit_ids)) for result in results if result.evidence is not None]
     (metric,) = parse_metrics(primary, evidence=type(evidence[0]))
     table = np.empty((POOL, len(names)))
     for row in table:
