@@ -23,6 +23,7 @@ from equipoise.stats.formatting import (
     with_unit,
 )
 from equipoise.stats.verdict import (
+    INCOMPLETE_MARK,
     PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
     Vocabulary,
@@ -45,8 +46,6 @@ TIED_AND_RANK = (
     "intervals come from a different test, of each system against all others, so they can exclude rank 1 for a tied "
     "system."
 )
-INCOMPLETE_MARK = "*"
-"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 METRIC_RANK = 10

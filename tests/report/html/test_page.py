@@ -18,7 +18,8 @@ import pytest
 
 from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.html.render import render_html
-from equipoise.report.view import RunsView
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import RunsView, Section
 from equipoise.runs.manifest import Status
 from equipoise.runs.run_folder import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -245,6 +246,16 @@ def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
         "Not complete: the run of b is partial: interrupted.",
     ]
     assert len(document.one("section", id="leaderboard").all("abbr", class_="mark")) == 2
+
+
+def test_a_row_is_about_its_system_with_and_without_a_mark(tmp_path: Path) -> None:
+    """An asterisk may mark an incomplete run, or belong to the name."""
+    runs = synthetic_runs(tmp_path, ["a", "b*"], {"MRR": 1 / ranks(2, 30)})
+    section = Section.of_table("Texts", [ReportColumn("system", ["a", "a*", "b*", "c"])])
+    view = replace(build_view(runs, compare_runs(runs), exports=False), sections=(section,))
+    table = tree(render_html(view, charts=False)).one("section", id="details").one("table")
+    rows = [row.attributes.get("data-systems") for row in table.one("tbody").all("tr")]
+    assert rows == ["0", "0", "1", None]
 
 
 def test_markup_in_data_is_shown_and_never_executed(tmp_path: Path) -> None:
