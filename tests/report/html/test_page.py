@@ -18,6 +18,7 @@ import pytest
 
 from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.html.render import render_html
+from equipoise.report.pairwise import pairwise_claims
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import RunsView, Section
 from equipoise.runs.manifest import Status
@@ -386,6 +387,18 @@ def test_without_the_chart_converter_the_page_has_the_install_command(
     assert install_command("report") in hint
     assert document.all("figure") == []
     assert document.one("section", id="distributions").all("table")
+
+
+def test_p_of_a_single_pair_is_not_called_adjusted(tmp_path: Path) -> None:
+    for names in (["a", "b"], ["a", "b", "c"]):
+        runs = synthetic_runs(tmp_path, names, {"MRR": 1 / ranks(len(names), 30)})
+        comparison = compare_runs(runs)
+        assert comparison is not None
+        text = render_html(build_view(runs, comparison, exports=False))
+        claims = [column.head for column in pairwise_claims(comparison)]
+        is_adjusted = len(names) > 2
+        assert ("djusted p" in text, "adj. p" in claims) == (is_adjusted, is_adjusted)
+        assert claims.count("p") == 1
 
 
 def test_many_metrics_and_many_parameters_are_rows(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
 
+
 @dataclass(frozen=True, slots=True)
 class ReportCell:
     """One figure as it is shown; ``letters`` are those of its tie bands on this metric."""
