@@ -313,6 +313,16 @@ def test_a_call_with_cached_vectors_embeds_nothing_and_has_the_same_costs(
     assert costs() == first
 
 
+def test_cache_true_uses_the_default_cache_also_if_it_is_turned_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HashEncoder, "cacheable", True)
+    monkeypatch.setenv("EQUIPOISE_CACHE", "off")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run(["hash"], [retrieval_rows()], baselines=False, cache=True)
+    assert list(tmp_path.glob("equipoise/*.sqlite"))
+
+
 def test_different_options_are_computed_again_and_other_data_are_refused(tmp_path: Path) -> None:
     data = bench.Retrieval(retrieval_rows(), name="r")
     run(["hash"], data, output=tmp_path)
