@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from equipoise.config import StatsConfig
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError, UnknownNameError
 from equipoise.stats.bootstrap_mean import ResamplingUnits
 from equipoise.stats.paired_tests import TESTS, mcnemar_test, paired_t_test, run_test, sign_flip_test, wilcoxon_test
@@ -232,6 +233,7 @@ def test_tests_are_found_by_name_or_alias_and_suggested_when_misspelled():
     expected = sign_flip_test(differences, rng=rng())
     for name in ("randomisation", "sign-flip", "Permutation"):
         assert run_test(name, differences, rng=rng()) == expected
+        assert StatsConfig(test=name).test == "randomisation"
     with pytest.raises(UnknownNameError) as error:
         run_test("wilcoxen", differences, rng=rng())
     assert error.value.hint == "did you mean wilcoxon?"

@@ -454,6 +454,7 @@ def _test_names() -> list[str]:
 
 def _test_pages(name: str) -> list[InfoPage]:
     """The paired test and the correction with this name, if any."""
+    from equipoise.config import TEST_ALIASES
     from equipoise.stats.multiple_comparisons import CORRECTIONS
     from equipoise.stats.paired_tests import TESTS
 
@@ -466,12 +467,12 @@ def _test_pages(name: str) -> list[InfoPage]:
                 "use": f"eq compare ... --test {known}",
                 "supports": ", ".join(text for option, text in _SUPPORTED.items() if option in test.options)
                 or "neither clusters nor weights",
-                "aliases": ", ".join(test.aliases),
+                "aliases": ", ".join(TEST_ALIASES[known]),
                 "source": test.cite,
             },
         )
         for known, test in TESTS.items()
-        if folded == known or folded in test.aliases
+        if folded in (known, *TEST_ALIASES[known])
     ]
     return pages + [
         InfoPage(f"{known}  {title}", _definition(function), {"use": f"eq compare ... --correction {known}"})

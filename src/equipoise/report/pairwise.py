@@ -97,7 +97,7 @@ def primary_columns(comparison: Comparison) -> list[ReportColumn]:
             rank=9,
             extra=True,
         ),
-        ReportColumn(_p_head(comparison), [_p(contrast) for contrast in contrasts], right=True, rank=4),
+        ReportColumn(comparison.p_heading, [_p(contrast) for contrast in contrasts], right=True, rank=4),
         ReportColumn("win/tie/loss", [_counts(contrast) for contrast in contrasts], right=True, rank=6),
         ReportColumn("rank", [format_ranks(*comparison.ranks[name]) for name in order], right=True, rank=5),
     ]
@@ -131,7 +131,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
         ReportColumn("estimate", value, right=True),
         ReportColumn(f"{format_percent(comparison.config.confidence_level)} interval", interval, right=True, rank=1),
         ReportColumn(TO_BEST, difference, right=True, rank=2),
-        ReportColumn(_p_head(comparison), p, right=True, rank=3),
+        ReportColumn(comparison.p_heading, p, right=True, rank=3),
         ReportColumn("chance", chance, right=True, rank=9, extra=True),
     ]
 
@@ -141,14 +141,18 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
     pairs = comparison.contrasts
     decimals = [column_decimals([contrast.difference], [contrast.interval]) for contrast in pairs]
     shown = list(zip(pairs, decimals, strict=True))
+    adjusted = ReportColumn(
+        comparison.p_heading, [format_p(contrast.adjusted) for contrast in pairs], right=True, rank=1
+    )
+    unadjusted = ReportColumn("p", [format_p(contrast.p) for contrast in pairs], right=True, rank=5)
     return [
         ReportColumn("metric", [contrast.metric for contrast in pairs]),
         ReportColumn("system", [contrast.a for contrast in pairs], shortens="middle"),
         ReportColumn("minus", [contrast.b for contrast in pairs], shortens="middle"),
         ReportColumn("difference", [_difference(contrast, digits) for contrast, digits in shown], right=True),
         ReportColumn("interval", [_interval(contrast, digits) for contrast, digits in shown], right=True, rank=4),
-        ReportColumn("p", [format_p(contrast.p) for contrast in pairs], right=True, rank=5),
-        ReportColumn("adj. p", [format_p(contrast.adjusted) for contrast in pairs], right=True, rank=1),
+        *([unadjusted] if comparison.is_adjusted else []),
+        adjusted,
         ReportColumn("win/tie/loss", [contrast.counts for contrast in pairs], right=True, rank=3),
         ReportColumn(
             "detectable",
@@ -255,10 +259,6 @@ def _interval(contrast: Contrast | None, decimals: int) -> str:
 
 def _p(contrast: Contrast | None) -> str:
     return "" if contrast is None else format_p(contrast.adjusted)
-
-
-def _p_head(comparison: Comparison) -> str:
-    return "p" if comparison.correction == "none" else "adj. p"
 
 
 def _counts(contrast: Contrast | None) -> str:

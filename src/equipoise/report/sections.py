@@ -251,6 +251,7 @@ def comparison_pairs(comparison: Comparison, units: str) -> view_model.PairwiseT
         caption=f"{_pairs_caption(comparison)}{interval_note(comparison)}",
         units=units,
         system=comparison.words.system,
+        adjusted=comparison.is_adjusted,
     )
 
 
@@ -321,6 +322,7 @@ def _leaderboard(subject: RunSet, metric: str) -> view_model.Leaderboard:
         rows=rows,
         caption=_leaderboard_caption(subject, metric),
         system=subject.words.system,
+        adjusted=subject.comparison is not None and subject.comparison.is_adjusted,
     )
 
 

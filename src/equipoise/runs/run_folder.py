@@ -182,6 +182,10 @@ class StoredRun:
         """The warning for the scores of an incomplete run; empty for a complete one."""
         return self.manifest.caution
 
+    def renamed(self, system: str) -> StoredRun:
+        """The run under another name of its system, in its findings and its warning too."""
+        return replace(self, result=self.result.renamed(system), manifest=replace(self.manifest, system=system))
+
     @cached_property
     def details(self) -> Mapping[str | int, UnitContent]:
         """The content of the units, read on first use; empty if the run has none."""
@@ -502,13 +506,14 @@ def _runs_at(path: Path) -> list[Path]:
     if not path.is_dir() or (path / MANIFEST).is_file():
         read_manifest(path)  # raises the error if it is not a run directory
         return [path]
-    runs = _runs_below(path)
+    runs = runs_below(path)
     if not runs:
         raise StoreError(f"neither {path} nor a folder below it is a run directory", hint=_hint_for_folder(path))
     return runs
 
 
-def _runs_below(folder: Path) -> list[Path]:
+def runs_below(folder: Path) -> list[Path]:
+    """The run directories in a folder, also if it is one itself; hidden folders are skipped."""
     runs = []
     for path, folders, files in os.walk(folder):
         # Other programs write a manifest.json too; a run has both files.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.config import N_PERMUTATIONS, TEST_ALIASES
+from equipoise.config import N_PERMUTATIONS, paired_test_name
 from equipoise.errors import UndefinedError, UnknownNameError
 from equipoise.evidence.segments import average_ranks
 from equipoise.stats.bootstrap_mean import ResamplingUnits
@@ -161,7 +161,6 @@ class PairedTest:
     title: str
     cite: str
     options: frozenset[str]
-    aliases: tuple[str, ...] = ()
     binary_only: bool = False
 
     @property
@@ -176,14 +175,12 @@ TESTS: dict[str, PairedTest] = {
         "paired randomisation test",
         "Fisher 1935; Smucker, Allan and Carterette, CIKM 2007",
         frozenset({"weights", "clusters", "n_permutations", "rng"}),
-        aliases=TEST_ALIASES["randomisation"],
     ),
     "t": PairedTest(
         paired_t_test,
         "paired t test",
         "Student 1908; cluster-robust after Liang and Zeger, Biometrika 1986",
         frozenset({"weights", "clusters"}),
-        aliases=TEST_ALIASES["t"],
     ),
     "wilcoxon": PairedTest(
         wilcoxon_test,
@@ -197,11 +194,7 @@ TESTS: dict[str, PairedTest] = {
 
 def get_test(name: str) -> PairedTest:
     """The test of this name or alias, or a did-you-mean."""
-    folded = name.casefold()
-    for key, test in TESTS.items():
-        if folded == key or folded in test.aliases:
-            return test
-    raise UnknownNameError.of("paired test", name, TESTS, more=f"the tests are {', '.join(TESTS)}")
+    return TESTS[paired_test_name(name)]
 
 
 def why_untestable(name: str, values: Floats | None = None, **options: object) -> str:

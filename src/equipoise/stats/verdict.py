@@ -94,12 +94,12 @@ class Vocabulary:
 def plural(noun: str) -> str:
     """The plural of a noun.
 
-    >>> plural("query"), plural("document"), plural("branch")
-    ('queries', 'documents', 'branches')
+    >>> plural("query"), plural("day"), plural("branch"), plural("class"), plural("document")
+    ('queries', 'days', 'branches', 'classes', 'documents')
     """
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 def unit_noun(results: Sequence[Result]) -> str:
@@ -124,6 +124,8 @@ UNEQUAL_TUNING = "EQ203"
 NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 PARTIAL_RUN = "EQ206"
 """The finding that a run is not complete."""
+INCOMPLETE_MARK = "*"
+"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02

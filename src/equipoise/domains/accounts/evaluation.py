@@ -248,14 +248,14 @@ def dimension(reconstruction: Reconstruction) -> int:
     return int(reconstruction.space.vectors.shape[1]) - (reconstruction.geometry.name == "lorentz")
 
 
-def reconstruction_slices(reconstruction: Reconstruction, result: Result, *, seed: int = 0) -> tuple[Slice, ...]:
+def reconstruction_slices(reconstruction: Reconstruction, result: Result) -> tuple[Slice, ...]:
     """The primary metric at each depth and in each top-level branch.
 
     Depths are in ascending order, branches in the order of the tree.
     """
     units = zip(result.unit_ids.tolist(), reconstruction.depth.tolist(), reconstruction.tree.branches, strict=True)
     unit_attributes = {unit: {"depth": depth, "branch": branch} for unit, depth, branch in units}
-    slices = slice_estimates(result, result.names[0], unit_attributes, seed=seed)
+    slices = slice_estimates(result, result.names[0], unit_attributes)
     by_depth = [part for part in slices if part.name == "depth"]
     return (
         *sorted(by_depth, key=lambda part: int(part.value)),
@@ -588,7 +588,7 @@ def evaluate_embedding(
         parent_distances=mean_and_deviation(
             reconstruction.parent_distances, clusters=clusters[reconstruction.tree.edges[:, 0]], config=config
         ),
-        slices=reconstruction_slices(reconstruction, result, seed=config.seed),
+        slices=reconstruction_slices(reconstruction, result),
         has_single_target=reconstruction.has_single_target,
         other_relations=other_relation_scores(tree, vectors, relation),
         shape=embedding_shape(tree, vectors),

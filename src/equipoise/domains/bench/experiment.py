@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from equipoise.domains.bench.systems import (
     encoder_keys,
     expand_systems,
 )
-from equipoise.errors import EquipoiseError, InputError, UnknownNameError
+from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
 from equipoise.io.json import parse_json
 from equipoise.io.splits import kfold_splits
 from equipoise.io.text import open_text
@@ -227,9 +228,13 @@ def plan_benchmark(
     """Read the data and list the systems; no model is loaded. The parameters are those of ``compare``."""
     suite = read_suite(data, text=text, split=split)
     systems = expand_systems(models, variants, suite)
-    for name in prices or {}:
+    for name, price in (prices or {}).items():
         if name not in (known := [system.name for system in systems]):
             raise UnknownNameError.of("model", name, known, more=f"the models are {', '.join(known)}")
+        if not (isfinite(price) and price >= 0):
+            raise ParameterError(
+                f"the price of {name} is {price:g}", hint="give US dollars per million tokens, 0 or more"
+            )
     jobs, folder = plan_jobs(systems, suite, config, prices or {}), ExperimentFolder.of(output)
     if folder is not None:
         datasets = {data.name: data.fingerprint for data in suite}

@@ -37,7 +37,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.multiple_comparisons import correction_text
+from equipoise.stats.multiple_comparisons import correction_text, p_heading
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
@@ -183,34 +183,18 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     ]
 
 
-ADJACENT_HEADS = ("better", "worse", "difference", "p", "adj. p", "significant")
-
-
-def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
-    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
-    models, separated = analysis.table.models, set(analysis.separated)
-    return [
-        (
-            models[pair.better],
-            models[pair.worse],
-            format_difference(pair.difference, 3),
-            format_p(pair.p),
-            format_p(pair.p_adjusted),
-            "yes" if pair in separated else "no",
-        )
-        for pair in analysis.adjacent
-    ]
-
-
 def _adjacent_section(analysis: LeaderboardAnalysis) -> Section:
-    better, worse, *numbers = zip(*adjacent_rows(analysis), strict=True)
+    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
+    models, pairs, separated = analysis.table.models, analysis.adjacent, set(analysis.separated)
+    heading = p_heading(analysis.config.correction, len(pairs))
+    unadjusted = ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=1)
     columns = [
-        ReportColumn(head, cells, shortens="middle")
-        for head, cells in zip(ADJACENT_HEADS[:2], (better, worse), strict=True)
-    ]
-    columns += [
-        ReportColumn(head, cells, right=True, rank=rank)
-        for head, cells, rank in zip(ADJACENT_HEADS[2:], numbers, (0, 1, 0, 2), strict=True)
+        ReportColumn("better", [models[pair.better] for pair in pairs], shortens="middle"),
+        ReportColumn("worse", [models[pair.worse] for pair in pairs], shortens="middle"),
+        ReportColumn("difference", [format_difference(pair.difference, 3) for pair in pairs], right=True),
+        *([] if heading == "p" else [unadjusted]),
+        ReportColumn(heading, [format_p(pair.p_adjusted) for pair in pairs], right=True),
+        ReportColumn("significant", ["yes" if pair in separated else "no" for pair in pairs], right=True, rank=2),
     ]
     return Section.of_table(f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}", columns)
 

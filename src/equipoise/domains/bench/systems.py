@@ -20,7 +20,7 @@ from equipoise.errors import ParameterError, UndefinedError
 from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.backends.python_object import from_object, object_name
 from equipoise.models.dense import DenseRetriever
-from equipoise.models.embedder import Embedder, embedder
+from equipoise.models.embedder import Embedder, embedder, open_cache
 from equipoise.models.encoder import (
     EncodedBatch,
     Encoder,
@@ -362,7 +362,7 @@ class SystemPool:
             self._encoders[key] = self._load(model, spec)
         model_spec = None if spec is None else spec.without(["geometry", "store"])
         encoder = self._encoders[key]
-        shared = Embedder(encoder, model_spec, cache=self._opened_cache() if encoder.cacheable else None)
+        shared = Embedder(encoder, model_spec, cache=open_cache(self._cache) if encoder.cacheable else None)
         return DenseRetriever(
             shared, options.get("geometry", "cosine"), store=options.get("store"), threads=self.threads
         )
@@ -375,19 +375,10 @@ class SystemPool:
             encoder = model.encoder if isinstance(model, Embedder) else from_object(model)
         else:
             encoder = embedder(spec.without(POSTPROCESSING), cache=False, threads=self.threads).encoder
-        memoise = self._opened_cache() is None or not encoder.cacheable
+        memoise = open_cache(self._cache) is None or not encoder.cacheable
         measured = MeasuredEncoder(encoder, memoise=memoise, threads=self.threads, model=model)
         measured.use.load_seconds = perf_counter() - start
         return measured
-
-    def _opened_cache(self) -> VectorCache | None:
-        from equipoise.models.vector_cache import VectorCache as Store
-
-        if self._cache is False:
-            return None
-        if self._cache is None or self._cache is True:
-            return Store.default()
-        return self._cache if isinstance(self._cache, Store) else Store(Path(str(self._cache)))
 
 
 _POOLS: dict[str, SystemPool] = {}

@@ -214,7 +214,8 @@ class _ValueAxis:
 
 def _value_axis(ends: list[float], chance: float | None, metric: str) -> _ValueAxis:
     values = ends + ([] if chance is None else [chance])
-    if metric.startswith("MR") and min(values) > 0 and max(values) / min(values) >= LOG_RATIO:
+    is_rank = metric.partition("(")[0] in ("MR", "MedianRank")
+    if is_rank and min(values) > 0 and max(values) / min(values) >= LOG_RATIO:
         return _ValueAxis(marks.log_scale(min(values), max(values)), log=True)
     if min(values) >= 0 and max(values) <= 1:
         return _ValueAxis(axis_scale([], [0.0, 1.0]), log=False)

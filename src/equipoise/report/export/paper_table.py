@@ -26,16 +26,13 @@ from equipoise.stats.formatting import (
     format_range,
     format_value,
 )
-from equipoise.stats.verdict import Vocabulary, plural
+from equipoise.stats.verdict import INCOMPLETE_MARK, Vocabulary, plural
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
-
-PARTIAL = "*"
-"""Appended to the name of a system whose run is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +187,7 @@ def table_notes(sheet: PaperTable) -> list[str]:
 
 
 def _cautions(sheet: PaperTable) -> list[str]:
-    return [f"{PARTIAL} {sentence}." for sentence in sheet.cautions.values()]
+    return [f"{INCOMPLETE_MARK} {sentence}." for sentence in sheet.cautions.values()]
 
 
 def _subject(sheet: PaperTable) -> str:
@@ -292,7 +289,7 @@ def markdown_table(sheet: PaperTable) -> str:
     ]
     lines = [markdown_row(heads), markdown_row([":--", *("--:" for _ in sheet.metrics)])]
     for system in sheet.systems:
-        mark = escape_markdown(PARTIAL) if system in sheet.cautions else ""
+        mark = escape_markdown(INCOMPLETE_MARK) if system in sheet.cautions else ""
         cells = [_markdown_cell(sheet.cell(system, metric)) for metric in sheet.metrics]
         lines.append(markdown_row([escape_markdown(system) + mark, *cells]))
     lines.append(markdown_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
@@ -436,7 +433,7 @@ def _latex_rows(sheet: PaperTable) -> list[str]:
     rows = []
     for system in sheet.systems:
         cells = [sheet.cell(system, metric) for metric in sheet.metrics]
-        mark = escape_latex(PARTIAL) if system in sheet.cautions else ""
+        mark = escape_latex(INCOMPLETE_MARK) if system in sheet.cautions else ""
         rows.append(latex_row([escape_latex(system) + mark, *map(_latex_figure, cells)]))
         rows.append(latex_row(["", *(_latex_interval(cell.interval) for cell in cells)]))
     chance = [_latex_number(sheet.chance(metric)) for metric in sheet.metrics]
