@@ -152,7 +152,7 @@ def test_a_loss_of_a_tuned_run_needs_enough_resamples() -> None:
     run, baseline = tuned_runs({}, n_resamples=5)
     (check,) = check_gate(run, against=BaselineCheck(baseline)).verdicts
     assert not check.passed
-    assert "60 units and 5 resamples cannot give a p below 0.083" in check.message
+    assert "60 values and 5 resamples cannot give a p below 0.083" in check.message
 
 
 def test_the_smallest_p_is_adjusted_by_the_correction() -> None:

@@ -341,7 +341,7 @@ def undefined_below(rows: NumberRows, min_distinct: int) -> float:
     [
         (mean_of, 0, "no defined value"),
         (mean_of, 1, "one value"),
-        (mean_of, 4, "4 units are too few to resample"),
+        (mean_of, 4, "4 values are too few to resample"),
         (lambda rows: float("nan"), 30, "the value is undefined"),
         (lambda rows: 0.7, 30, "every resample gives the same value"),
         (lambda rows: undefined_below(rows, 30), 30, "undefined on 50 of 50 resamples"),
