@@ -136,8 +136,8 @@ class StatsConfig:
         missing = [unit for unit in units if unit not in self.clusters]
         if missing:
             raise InputError(
-                f"{len(missing)} of {len(units)} units have no cluster, {missing[0]} is the first",
-                hint="give every unit of the truth a cluster",
+                f"{len(missing)} of {len(units)} ids have no cluster, {missing[0]} is the first",
+                hint="give every id of the ground truth a cluster",
             )
         return [self.clusters[unit] for unit in units]
 

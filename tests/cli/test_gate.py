@@ -311,7 +311,7 @@ def test_a_unit_defined_in_one_run_only_fails(eq, folder: Path) -> None:
 )
 def test_a_loss_on_too_few_units_for_the_test_fails(options: list[str], eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 4), stored("worse", [50, 49, 48, 47])
-    assert_failure(eq("gate", worse, "--no-worse-than", base, *options), "4 units cannot give a p below 0.06")
+    assert_failure(eq("gate", worse, "--no-worse-than", base, *options), "4 values cannot give a p below 0.06")
     for run, other in ((base, worse), (base, base), (worse, worse)):
         assert eq("gate", run, "--no-worse-than", other, *options).exit_code == 0
 

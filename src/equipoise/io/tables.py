@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,6 @@ class Table:
         return self.error(FormatError, [index], f"has no column {column}", hint=hint)
 
 
-@cache
 def column_names() -> dict[str, list[str]]:
     """The usual column names of each role, most frequent first."""
     return packaged_toml("equipoise.io", "column_names.toml")

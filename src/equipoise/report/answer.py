@@ -42,9 +42,8 @@ SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
 TIED, WORSE = "tied", "worse"
 TIED_AND_RANK = (
-    "Tied means that the paired test against the best, adjusted for the number of pairs, is not significant. Rank "
-    "intervals come from a different test, of each system against all others, so they can exclude rank 1 for a tied "
-    "system."
+    "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
+    "significant differences of all pairs."
 )
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""

@@ -145,11 +145,7 @@ class UnitGains:
             )
             return float(p_values[0])
         p_values = paired_t_test(
-            self.values,
-            weights=self.weights,
-            clusters=self.clusters,
-            alternative="less",
-            margin=-test.margin,
+            self.values + test.margin, weights=self.weights, clusters=self.clusters, alternative="less"
         )
         return float(p_values[0])
 
@@ -366,7 +362,7 @@ def _mean_verdict(
 
 def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: InferiorityTest) -> str:
     """Why no loss could be significant in this test; empty if one could."""
-    what = pluralize(gains.blocks, "unit" if gains.clusters is None else "cluster")
+    what = pluralize(gains.blocks, "value" if gains.clusters is None else "cluster")
     if np.isnan(adjusted.p):
         return f"{what} without variation"
     smallest = min(1.0, gains.smallest_p(test) * test.factor(adjusted.n_metrics))

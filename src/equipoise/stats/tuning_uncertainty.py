@@ -121,15 +121,6 @@ def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Sequence[Res
     return [_with_errors(contrast, by_system[contrast.a], by_system[contrast.b]) for contrast in contrasts]
 
 
-def resampled_scores(results: Sequence[Result], metric: str, scores: Floats) -> Floats | None:
-    """Bootstrap samples of the scores, one row per resample and one column per system; None if errors do not pair."""
-    errors = [result.errors[metric] for result in results]
-    resamples = {
-        (result.settings.get(RESAMPLE_ID), len(column)) for result, column in zip(results, errors, strict=True)
-    }
-    return scores - np.column_stack(errors) if len(resamples) == 1 else None
-
-
 @dataclass(frozen=True)
 class DifferenceErrors:
     """Bootstrap errors of the difference of two scores; ``degrees`` are those of Student's t, None without it."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.stats.formatting import (
     ScoreFormat,
     about,
+    capitalised,
     format_interval,
     format_p,
     format_percent,
@@ -306,8 +307,8 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     is_planned = contrast.needed.value > contrast.n
     if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
         return (
-            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
-            f"it cannot give a p value below {format_p(smallest)}"
+            f"{_units(comparison, contrast.n, words)} {'is' if contrast.n == 1 else 'are'} too few for the test of "
+            f"{contrast.a} against {contrast.b}: it cannot give a p value below {format_p(smallest)}"
         )
     if contrast.needed.reason:
         return (
@@ -431,7 +432,7 @@ def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
 
 
 def _sentence(clause: str) -> str:
-    return f"{clause[0].upper()}{clause[1:]}."
+    return f"{capitalised(clause)}."
 
 
 def name_list(names: Sequence[str]) -> str:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.seeds import SeedSummary
-    from equipoise.stats.slices import Slice
     from equipoise.types import Floats, Ids, Ints
 
 
@@ -205,20 +204,17 @@ def reconstruction_result(
     reconstruction: Reconstruction,
     *,
     system: str = "system",
-    metrics: Any = None,
     config: StatsConfig = DEFAULT_STATS,
-    chance: bool = True,
 ) -> Result:
     """All metrics of a reconstruction in one result; its evidence is the ranking.
 
-    ``metrics`` replaces the default ranking metrics. Intervals resample clusters of nodes: the top-level branches,
+    Intervals resample clusters of nodes: the top-level branches,
     unless ``config.clusters`` has a label per node. Intervals of ranks are clipped to the possible ranks. The last
     metric is ``NormDepthCorrelation``: Spearman's correlation of the norm and the position between root and leaf.
     """
     options: dict[str, Any] = {
         "system": system,
         "config": config if config.clusters is not None else replace(config, clusters=reconstruction.branches),
-        "chance": chance,
         "settings": {
             "ties": str(Ties.EXPECTED),
             "relation": reconstruction.relation,
@@ -230,8 +226,7 @@ def reconstruction_result(
             DATA: {"tree": reconstruction.tree.fingerprint},
         },
     }
-    chosen = reconstruction.metrics if metrics is None else parse_metrics(metrics)
-    ranks = estimate(reconstruction.ranking, chosen, **options)
+    ranks = estimate(reconstruction.ranking, reconstruction.metrics, **options)
     depth = estimate(reconstruction.space, [NormDepthCorrelation()], **options)
     return replace(
         ranks, estimates={**_clip_rank_intervals(ranks.estimates, len(reconstruction) - 1), **depth.estimates}

@@ -27,6 +27,7 @@ from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.report.view_model import AxisScale
 from equipoise.stats.formatting import (
+    capitalised,
     format_count,
     format_difference,
     format_interval,
@@ -156,7 +157,7 @@ def _other_leaders(changing: Mapping[str, str]) -> str:
 def _source_line(analysis: LeaderboardAnalysis) -> str:
     gaps = int(analysis.source.missing.sum())
     missing = f"Missing scores: {gaps} of {analysis.source.scores.size:,} cells" if gaps else ""
-    return " ".join(f"{part}." for part in [missing, *map(as_sentence, analysis.table.notes)] if part)
+    return " ".join(f"{part}." for part in [missing, *map(capitalised, analysis.table.notes)] if part)
 
 
 def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
@@ -267,11 +268,6 @@ def _half_steps(values: Sequence[float]) -> list[str]:
     """
     places = 0 if all(value == int(value) for value in values) else 1
     return [format_value(value, places) for value in values]
-
-
-def as_sentence(text: str) -> str:
-    """The text with a capital first letter."""
-    return text[:1].upper() + text[1:]
 
 
 def rank_chart(analysis: LeaderboardAnalysis) -> Chart:

@@ -22,7 +22,7 @@ from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict
 from equipoise.stats.aggregate_ranks import AggregateScores, borda_points, first_places
 from equipoise.stats.bootstrap_mean import id_order
 from equipoise.stats.corpus_metrics import value_or_nan
-from equipoise.types import Finding, Floats
+from equipoise.types import Finding, Floats, require_extra
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -210,8 +210,6 @@ class BenchComparison:
 
     def to_frame(self) -> Any:
         """One row per data set, system and metric, as a pandas frame."""
-        from equipoise.types import require_extra
-
         return require_extra("pandas", extra="accounts").DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:

@@ -19,7 +19,6 @@ from equipoise.stats.verdict import Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.costs import ModelCosts
     from equipoise.domains.fair.results import FairComparison, FairModelResult
     from equipoise.stats.comparison import Comparison, Contrast
 
@@ -126,10 +125,10 @@ def _tuning_note(data: FairComparison) -> str:
             "same questions. Use --n-folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.outcomes), 0)
-    method = "Scores are measured on held-out questions; tuning on the same questions"
     if float(gap) <= 0:
-        return f"{method} would not inflate them."
-    return f"{method} would inflate them by up to {gap} point{'' if gap == '1' else 's'}."
+        return "Scores are cross-validated; tuning on the same questions would not change them."
+    points = f"{gap} point{'' if gap == '1' else 's'}"
+    return f"Scores are cross-validated; tuning on the same questions would add up to {points}."
 
 
 def _unreached_budget(data: FairComparison) -> Iterator[str]:

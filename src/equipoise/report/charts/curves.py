@@ -14,6 +14,7 @@ from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
 from equipoise.stats.formatting import (
     ScoreFormat,
+    capitalised,
     format_percent,
     format_value,
     metric_heading,
@@ -329,7 +330,7 @@ def _rows(board: Leaderboard, cost: SystemColumn) -> list[marks.Row]:
 
 def _missing(cost: str, names: Sequence[str]) -> str:
     reason = STANDARD_COSTS[cost].missing
-    return f" {reason[:1].upper()}{reason[1:]}: {', '.join(names)}." if names else ""
+    return f" {capitalised(reason)}: {', '.join(names)}." if names else ""
 
 
 def cost_axis(costs: Sequence[float], title: str) -> Spec:

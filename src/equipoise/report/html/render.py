@@ -17,9 +17,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from equipoise import __version__
-from equipoise.checks.base import all_checks
+from equipoise.checks.base import all_checks, reasons
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
+from equipoise.report.charts.chart import heat_step
 from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
 from equipoise.report.terminal import grouped_findings, sort_by_severity
@@ -120,7 +121,6 @@ class PageLinks:
 WIDTH = 200
 HEIGHT = 22
 MARGIN = 8
-HEAT_STEPS = 7
 SYMBOLS = {BEST: "★", BASELINE: "○", BUDGET: "★", CHOSEN: "✓"}
 """Symbols of the marks in a grid cell."""
 
@@ -165,7 +165,7 @@ def heat_class(shade: Number) -> str:
     >>> heat_class(0.0), heat_class(1.0), heat_class(None)
     ('heat0', 'heat6', 'plain')
     """
-    return "plain" if shade is None else f"heat{min(int(shade * HEAT_STEPS), HEAT_STEPS - 1)}"
+    return "plain" if shade is None else f"heat{heat_step(shade)}"
 
 
 def grid_symbol(mark: str) -> str:
@@ -234,6 +234,7 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
             linked=bool(report.related),
             findings=grouped_findings(report.answer.findings),
             check_titles={check.code: check.title for check in all_checks()},
+            check_reasons=reasons(),
             sections=_sections(report),
             short_headings=_SHORT_HEADINGS,
             policy=content_security_policy(style, script),
