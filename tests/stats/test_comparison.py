@@ -157,6 +157,13 @@ def test_reversed_contrasts_change_signs():
     assert reversed_contrast.reversed() == contrast
 
 
+def test_a_reversed_contrast_of_equal_systems_has_no_negative_zero():
+    (contrast,) = compare_results(shifted_results([0.0, 0.0], noise=0.0), config=FAST_CONFIG).contrasts
+    reversed_contrast = replace(contrast, interval=Interval(0.0, 0.0)).reversed()
+    numbers = (reversed_contrast.difference, reversed_contrast.interval.low, reversed_contrast.interval.high)
+    assert [str(number) for number in numbers] == ["0.0"] * 3
+
+
 def test_wins_follow_the_direction_of_the_metric():
     pair = [
         result("a", [1.0, 2.0, 3.0, 0.3], better=DOWN),

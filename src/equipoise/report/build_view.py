@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -517,15 +518,19 @@ def read_runs(named: Sequence[tuple[str, Path]], primary: str | None = None) -> 
     Evidence is read only if a metric needs it.
     """
     runs: dict[str, StoredRun] = {}
+    repeated: list[StoredRun] = []
     for name, path in named:
         run = _with_unit_noun(_read(path, primary))
         run = run.renamed(name) if name else run
-        other = runs.setdefault(run.result.system, run)
-        if other is not run:
-            raise DuplicateError(
-                f"{other.path} and {path} are both runs of {run.result.system}",
-                hint=f"give one of them another name: {run.result.system}-2={path}",
-            )
+        if runs.setdefault(run.result.system, run) is not run:
+            repeated.append(run)
+    if repeated:
+        names = [run.result.system for run in repeated]
+        renamed = [f"{name}-{2 + names[:place].count(name)}={repeated[place].path}" for place, name in enumerate(names)]
+        raise DuplicateError(
+            f"{runs[names[0]].path} and {repeated[0].path} are both runs of {names[0]}",
+            hint=f"add other names: {shlex.join(renamed)}",
+        )
     return tuple(runs.values())
 
 

@@ -67,13 +67,12 @@ class Contrast:
 
     def reversed(self) -> Contrast:
         """The contrast with ``a`` and ``b`` exchanged."""
-        low, high = -self.interval.high, -self.interval.low
         return replace(
             self,
             a=self.b,
             b=self.a,
-            difference=-self.difference,
-            interval=replace(self.interval, low=low, high=high),
+            difference=0.0 - self.difference,  # not -0.0 for equal systems
+            interval=self.interval.mirrored(),
             wins=self.losses,
             losses=self.wins,
         )
