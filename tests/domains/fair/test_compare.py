@@ -102,13 +102,13 @@ def test_nested_values_are_selected_without_the_question(comparison: FairCompari
     assert model.tuning.gap == pytest.approx(model.gap / 100)
 
 
-def test_the_cheapest_of_tied_configurations_is_deployed_and_the_source_matcher_uses_the_first() -> None:
+def test_the_cheapest_of_tied_configurations_is_deployed_and_the_embedding_eval_matcher_uses_the_first() -> None:
     """With a single chunk, every configuration answers all questions."""
     questions = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
     text = "Rye and wheat grow here. " + "Nothing else is said of it. " * 30
     config = FairConfig(chunk_sizes=[64, 32], overlaps=[0], top_ks=[9], tokenizer="words")
     cheapest = optimize_model("bm25:", text, questions, config=config)
-    first = optimize_model("bm25:", text, questions, config=replace(config, matcher="source"))
+    first = optimize_model("bm25:", text, questions, config=replace(config, matcher="embedding-eval"))
     assert {row["accuracy"] for row in cheapest.all_results} == {100.0}
     assert cheapest.best_params["chunk_size"] == min(cheapest.all_results, key=lambda row: row["tokens"])["chunk_size"]
     assert first.best_params == {"chunk_size": 64, "overlap": 0, "top_k": 9}

@@ -18,6 +18,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
+from equipoise.domains.fair.answer_matching import MATCHER_ALIASES, MATCHERS, EmbeddingEvalMatcher
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.validation import validate_fixture
@@ -80,16 +81,15 @@ RESUME_NOTE = "run the same command again to compute only what is missing"
 
 
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
-matchers = options.names_in("equipoise.domains.fair.answer_matching", "MATCHERS")
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
 
-matcher_option = options.one_of(
+matcher_option = click.option(
     "--matcher",
-    "matcher",
-    matchers,
-    "words",
-    "How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in the "
-    "joined chunks, ignoring word boundaries).",
+    type=options.ChoiceWithHint("matcher", lambda: MATCHERS, aliases={EmbeddingEvalMatcher.kind: MATCHER_ALIASES}),
+    default="words",
+    show_default=True,
+    help="How answers are found. words: whole words within one chunk; embedding-eval: the lenient rule of that package "
+    "(substrings of the joined chunks, or most of the words).",
 )
 
 tokenizer_option = click.option(

@@ -187,9 +187,7 @@ def _about_mcnemar(data: FairComparison) -> str:
 
 def long_caption(data: FairComparison) -> Iterator[str]:
     """The full description of the method."""
-    preferred = (
-        "the first one in the grid" if data.plan.requested.matcher == "source" else "the one with the fewest tokens"
-    )
+    preferred = "the first one in the grid" if data.plan.requested.joins else "the one with the fewest tokens"
     yield f"Of equally accurate configurations, {preferred} is selected."
     if data.plan.requested.nested:
         yield NESTED_BOOTSTRAP_NOTE

@@ -23,7 +23,7 @@ MAX_LISTED = 10
 """The maximum number of lines of a list without --verbose."""
 TEXT_WIDTH = 100
 _NOT_VERIFIED = "not verified: no document given"
-_MATCHING_RULES = {"words": "as whole words", "source": "by the rule of embedding-eval"}
+_MATCHING_RULES = {"words": "as whole words", "embedding-eval": "by the rule of embedding-eval"}
 _FIXED_CHUNKS = re.compile(r"fixed\(chunk_size=(\d+), overlap=(\d+), tokenizer=([\w-]+)\)")
 
 
