@@ -47,6 +47,12 @@ def test_help_starts_with_two_examples(eq, path: tuple[str, ...]) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 
+def test_help_does_not_break_names_at_hyphens(eq) -> None:
+    printed = eq("phenotypes", "query", "--help").stdout
+    assert "hp-de.babelon.tsv" in printed
+    assert not re.search(r"\w-$", printed, re.MULTILINE)
+
+
 def test_the_help_lists_every_command_with_its_summary(eq) -> None:
     printed = eq("--help").stdout
     for name, entry in COMMANDS.items():

@@ -15,6 +15,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
+    COMMANDS,
     annotations_option,
     check_strategy_applies,
     compare_options,
@@ -44,9 +45,6 @@ BENCHMARK_COMMANDS = {
         "Compare one vector per term with one per label, synonym and definition.",
     ),
     "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare stored runs."),
-    "extraction": CommandEntry(
-        "equipoise.domains.phenotypes.cli_extraction:extraction", "The same as eq phenotypes extraction."
-    ),
 }
 
 BENCHMARK_HELP = """
@@ -60,7 +58,11 @@ and the ontology similarity of near misses, each with an interval and its chance
 
 
 @click.group(
-    cls=LazyGroup, entries=BENCHMARK_COMMANDS, help=BENCHMARK_HELP, short_help="Evaluate and compare models on cases."
+    cls=LazyGroup,
+    entries=BENCHMARK_COMMANDS,
+    aliases={"extraction": COMMANDS["extraction"]},
+    help=BENCHMARK_HELP,
+    short_help="Evaluate and compare models on cases.",
 )
 def benchmark() -> None:
     """See ``BENCHMARK_HELP``."""
