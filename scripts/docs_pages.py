@@ -92,9 +92,7 @@ def _metrics() -> Iterator[tuple[str, str]]:
 
 
 def _metric(kind: str, symbol: str) -> str:
-    page = next(
-        page for page in find_explanations(symbol, builtin()) if page.facts["evidence"].partition(":")[0] == kind
-    )
+    page = next(page for page in find_explanations(symbol, builtin()) if page.facts["input"].partition(":")[0] == kind)
     metric_declaration = next(metric for metric in builtin() if (metric.evidence.kind, metric.symbol) == (kind, symbol))
     return _markdown(page, formula=metric_declaration.formula)
 

@@ -634,7 +634,7 @@ def _page(metric: Metric[Any]) -> InfoPage:
         {
             "formula": plain_formula(metric.formula),
             "range": f"{format_bounds(metric.bounds)}{unit}; {direction} is better",
-            "evidence": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
+            "input": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
             "undefined": "" if custom else metric.undefined.replace("a unit ", "a unit (such as a query) ", 1),
             "ties": "" if custom else BY_ID if metric.symbol in TIES_BY_ID else TIES.get(metric.evidence.kind, ""),
             "chance": _chance(metric),

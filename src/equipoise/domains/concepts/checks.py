@@ -153,11 +153,11 @@ run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]]
         applies_to=ScoreComponent,
         function=constant_component,
         why="""\
-A part of a score that is the same for every model cannot help to choose one. It shifts all scores equally, so a
+A component that is the same for every model cannot help to choose one. It shifts all scores equally, so a
 rating such as "good" can be due to the test data. For example, the density and the clustering coefficient of a graph
-are known before any model is loaded. The part also reduces the differences between the scores, because its weight is
-taken from the other parts.""",
-        hint="compare models by the other parts; the ranking does not depend on this one",
+are known before any model is loaded. It also reduces the differences between the scores, because its weight is
+taken from the other components.""",
+        hint="compare models by the other components; the ranking does not depend on this one",
         example="""\
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ScoreComponent
@@ -176,7 +176,7 @@ A weighted score adds values for which higher is better. If it adds one for whic
 worst value gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
 called consistency, and it is 0 for the most consistent model. The score is computed as it is
 defined, so that it can be compared with published ones.""",
-        hint="do not select by this part; use the score without it",
+        hint="do not select by this component; use the score without it",
         example="""\
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ScoreComponent

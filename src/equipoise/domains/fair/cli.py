@@ -487,10 +487,11 @@ DEMO_HELP = """
   eq demo
   eq demo -o results/ --json
 
-Compare minilm, use and wordllama, if installed, with the baselines bm25, tfidf and hash: each
-searches a text on the history of timekeeping for the answers to 130 questions. Nothing is
-downloaded. Each model is tuned separately on a small grid and scored on held-out questions. The
-results and an HTML report are written to a folder, and repeating the command reuses them.
+Compare the models minilm, use (Universal Sentence Encoder) and wordllama, where installed, with the
+baselines bm25, tfidf and hash: each searches a text on the history of timekeeping for the answers
+to 130 questions. Nothing is downloaded. Each model is tuned separately on a small grid and scored
+on held-out questions. The results and an HTML report are written to a folder, and repeating the
+command reuses them.
 """
 
 DEMO_REPORT = "report.html"

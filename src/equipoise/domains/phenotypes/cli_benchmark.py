@@ -78,7 +78,7 @@ def bounded_measures() -> list[str]:
 benchmark_options = options.joined(
     options.models_option(
         aliases=("--model-name", "--model"),
-        text="The models, such as use, minilm, tfidf or sum:use+tfidf.",
+        text="The models, such as minilm, tfidf, use or sum:use+tfidf.",
         default=DEFAULT_MODEL,
     ),
     click.option(
@@ -101,8 +101,14 @@ benchmark_options = options.joined(
         "--skip-unknown-ids", "skip_unknown", is_flag=True, help="Ignore expected ids that are not in the ontology."
     ),
     ontology_option,
-    click.option("--enable-reranker", is_flag=True, help="Rerank the top terms by late interaction."),
-    click.option("--reranker", metavar="SPEC", help="Reranker to use, such as cross-encoder:FOLDER."),
+    click.option(
+        "--enable-reranker", is_flag=True, help="Rerank the top terms with the default reranker (late interaction)."
+    ),
+    click.option(
+        "--reranker",
+        metavar="SPEC",
+        help="Rerank with this reranker, such as cross-encoder:FOLDER; implies --enable-reranker.",
+    ),
     click.option("--rerank-depth", type=click.IntRange(min=1), help="Number of top terms to rerank.  [default: 20]"),
     options.model_device_option,
     click.option("--gpu", is_flag=True, hidden=True, help="The same as --device cuda."),

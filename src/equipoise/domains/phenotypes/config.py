@@ -247,7 +247,7 @@ class ExtractionConfig:
     measure
         Ontology similarity of near misses in the soft scores, as in ``term_similarity``.
     multi_vector
-        Whether every text of a term has its own vector, as in ``run_benchmark``.
+        Whether every label, synonym and definition has its own vector, as in ``run_benchmark``.
     strategy
         How the scores of the texts of a term are aggregated, as in ``run_benchmark``.
     config
