@@ -108,6 +108,7 @@ def test_a_repeated_command_resumes_from_the_output_folder(fair: Run, folder: Pa
     titles = re.findall("<h3>(.*?)</h3>", details)
     assert "Best accuracy by number of retrieved tokens (optimistic)" in titles
     assert all(html.unescape(title) in verbose for title in titles)
+    assert "Accuracy by category and difficulty" not in titles, "the page has its own table of slices"
 
 
 @pytest.mark.slow
