@@ -88,7 +88,7 @@ scale_option = click.option(
 @options.command(help=RUN_HELP, short_help="Score models on a concept set.")
 @options.models_option(
     text="The models, such as minilm wordllama; see eq ls models.",
-    default=f"whichever of {', '.join(DEFAULT_MODELS)} are installed",
+    default=f"{' '.join(DEFAULT_MODELS)}, where installed",
 )
 @click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
 @click.option(

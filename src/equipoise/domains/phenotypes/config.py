@@ -100,7 +100,7 @@ class BenchmarkConfig:
     config
         Options of intervals and tests.
     index_dir
-        The folder of indexes; None for the user's data folder.
+        The folder of indexes; None for ``~/.local/share/equipoise/indexes``.
     threads
         Threads per model.
     skip_unknown
@@ -255,7 +255,7 @@ class ExtractionConfig:
     translations
         Tables of translated labels, which the dictionary matches and the model uses to translate phrases.
     index_dir
-        The folder of indexes; None for the user's data folder.
+        The folder of indexes; None for ``~/.local/share/equipoise/indexes``.
     threads
         Threads per model.
     """
