@@ -71,7 +71,7 @@ coverage: $(VENV)/.installed-dev  ## line coverage of the tests: a summary, and 
 bench: $(VENV)/.installed-bench  ## measure against other packages, rewrite benchmarks/README.md (BENCH=--quick)
 	$(BIN)/python -m benchmarks $(BENCH)
 
-calibrate: $(VENV)/.installed  ## simulate the coverage of intervals, the error rates of tests and the bias of tuning
+calibrate: $(VENV)/.installed  ## simulate intervals, ranks, tests and the bias of tuning
 	$(BIN)/python -m studies.interval_calibration
 	$(BIN)/python -m studies.tuning_calibration
 

@@ -1,7 +1,7 @@
 """Simulations of intervals and tests on data with known true values: coverage, false positives and power.
 
 ``python -m studies.interval_calibration`` prints the coverage of the intervals, the false-positive rates of the
-tests, and the power with planned numbers of units. A 95 % interval must
+tests, the power with planned numbers of units, and the coverage of rank intervals. A 95 % interval must
 cover in 93 to 97 % of the trials with at least 50 units and 10 clusters. With fewer, or with nearly all hits, there
 is no guarantee, and the table is for information. If rare values determine the score, coverage may be higher.
 """
@@ -30,6 +30,7 @@ from studies.interval_calibration_data import (
     mean_trials,
 )
 from studies.power_calibration import PowerRow, planned_power
+from studies.rank_calibration import RankRow, rank_coverage
 
 if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
@@ -277,8 +278,20 @@ def power_lines(rows: Sequence[PowerRow]) -> list[str]:
     return lines
 
 
+def rank_lines(rows: Sequence[RankRow]) -> list[str]:
+    """The coverage of rank intervals as aligned text, with coverage below 95 % marked."""
+    lines = [f"{'systems':20}  {'values':6}  {'units':>5}  {'trials':>6}  {'covered':>7}  {'ranks':>5}"]
+    for row in rows:
+        note = "" if row.kept else "  below 95 %"
+        lines.append(
+            f"{row.systems:20}  {row.values:6}  {row.units:5}  {row.trials:6}  {row.coverage:7.1%}  "
+            f"{row.mean_width:5.1f}{note}"
+        )
+    return lines
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print coverage, false-positive rates and power; return 1 if a guarantee is violated."""
+    """Print coverage, false-positive rates, power and the coverage of ranks; return 1 if a guarantee is violated."""
     parser = argparse.ArgumentParser(description="Simulate intervals and tests on data with known true values.")
     parser.add_argument("--simulations", type=int, default=2000, help="trials of each kind (2000)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all randomness (0)")
@@ -293,8 +306,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     powers = planned_power(max(1, options.simulations // 4), np.random.default_rng(options.seed))
     sys.stdout.write("\nDecisions of five systems with the number of units planned for 80 % power\n")
     sys.stdout.write("\n".join(power_lines(powers)) + "\n")
+    ranks = rank_coverage(max(1, options.simulations // 8), np.random.default_rng(options.seed))
+    sys.stdout.write("\nCoverage of 95 % rank intervals (of all systems together; mean number of ranks)\n")
+    sys.stdout.write("\n".join(rank_lines(ranks)) + "\n")
     violations = [row for row in rows if row.promised and not row.kept]
-    is_kept = all(rate.kept for rate in rates) and all(row.kept for row in powers)
+    is_kept = all(row.kept for row in (*rates, *powers, *ranks))
     return int(bool(violations) or not is_kept)
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
-from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,14 +18,14 @@ from equipoise.cli.options import Command, MultiValueOption, engine_options, exe
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.fair.answer_matching import MATCHER_ALIASES, MATCHERS, EmbeddingEvalMatcher
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
-from equipoise.domains.fair.questions import read_questions
+from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
 from equipoise.errors import InputError, ParameterError
-from equipoise.io.documents import read_documents
+from equipoise.io.documents import TextDocument, read_documents
 from equipoise.models.vector_cache import document_folder
 from equipoise.report.terminal import Paragraph
-from equipoise.types import with_label
+from equipoise.types import packaged_toml, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -386,7 +384,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
 
-OPTION_DETAILS = loads((files("equipoise.domains.fair") / "option_details.toml").read_text(encoding="utf-8"))
+OPTION_DETAILS = packaged_toml("equipoise.domains.fair", "option_details.toml")
 """More about options, for ``eq explain --OPTION``."""
 
 DRAFT_HELP = """
@@ -545,8 +543,6 @@ def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> i
 def _demo_plan(config: StatsConfig) -> Plan:
     """The sample document, its questions and the grid."""
     from equipoise.domains.fair.experiment import prepare_comparison
-    from equipoise.domains.fair.questions import timekeeping
-    from equipoise.io.documents import TextDocument
 
     document, questions = timekeeping()
     settings = FairConfig(
@@ -566,7 +562,7 @@ def _announce_demo(out: Output, plan: Plan, systems: int) -> None:
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
         f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words.\n"
-        f"Each model is tuned separately. {budget_note(DEMO_BUDGET)}\n"
+        f"{budget_note(DEMO_BUDGET)}\n"
     )
 
 
@@ -585,8 +581,8 @@ def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:
         out.data(comparison.to_dict())
         return
     details = (
-        f"Details: {folder / DEMO_REPORT}, the same command with -v, or eq view {shlex.quote(str(folder))}.\n"
-        "Next: eq fair compare for your own document, eq bench run for data sets, eq compare for existing runs."
+        f"Details: {folder / DEMO_REPORT}, -v, or eq view {shlex.quote(str(folder))}.\n"
+        "Next: eq fair compare (your document), eq bench run (data sets) or eq compare (existing runs)."
     )
     out.view(fair_view(comparison, details))
 
