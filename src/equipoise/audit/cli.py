@@ -83,16 +83,14 @@ if no unrounded number fits. Each finding shows its derivation.
 A column of scores without percent signs is read as percentages or as fractions, whichever fits all of its values;
 --percent and --fractions override this. A file that cannot be read is reported, and the others are audited.
 
-Exit with status 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. Issues are impossible
-values, and values that are possible but misleading: an interval around the best of several configurations (EQ413), a
-component that does not depend on the system (EQ414) or rewards the opposite of what its name says (EQ415), and vectors
-that all point in one direction (EQ418).
+Exit status: 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. eq ls checks lists the
+issues.
 """
 
 
 @options.command(help=HELP, short_help="Find impossible values in a published table.")
 @click.argument("tables", metavar="TABLE...", nargs=-1)
-@click.option("--n", type=int, help="Number of queries, or other units, that every value is a mean of.")
+@click.option("--n", type=int, help="Number of queries (or other units) over which every value is averaged.")
 @click.option("--one-relevant", is_flag=True, help="Every query has one relevant item.")
 @click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
 @click.option("--no-ties", is_flag=True, help="Every query is a hit or a miss; ties are not averaged.")

@@ -596,6 +596,32 @@ class MultiValueOption(AliasOption):
         return take
 
 
+_HYPHEN = "\ue000"
+"""Replaces hyphens while click wraps a text; click has no setting for them."""
+
+
+class _HelpFormatter(click.HelpFormatter):
+    """A formatter that breaks no line at a hyphen: the parts of ``--no-dictionary`` stay together."""
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs."""
+        super().write_text(text.replace("-", _HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **options: Any) -> None:
+        """Write names with their texts."""
+        super().write_dl([(name, text.replace("-", _HYPHEN)) for name, text in rows], *args, **options)
+
+    def getvalue(self) -> str:
+        """What was written."""
+        return super().getvalue().replace(_HYPHEN, "-")
+
+
+class HelpContext(click.Context):
+    """The context of every command."""
+
+    formatter_class = _HelpFormatter
+
+
 HELP_SECTIONS = {
     "Statistics": (
         "test", "correction", "confidence_level", "n_resamples", "n_permutations", "seed",
@@ -612,6 +638,8 @@ class SectionedCommand(click.Command):
 
     It completes the second and further values of an option like the first.
     """
+
+    context_class = HelpContext
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options by section, all sections with the same column width."""

@@ -63,6 +63,7 @@ ENTRY_NAMES = {
     "tied_questions": "questions with tied scores",
     "window": "input window",
     "matcher": "answer matching",
+    "data": "fingerprint of the parsed data",
     "tokenizer": "token counting",
     "budget": "token budget per question, on average",
     "retrieved_tokens": "retrieved tokens per question",
@@ -487,7 +488,7 @@ def build_view(
     findings = tuple(dict.fromkeys((*shown.answer.findings, *others)))
     return RunsView(
         answer=replace(shown.answer, findings=findings),
-        sections=shown.sections,
+        sections=tuple(section for section in shown.sections if section.on_page),
         citation=shown.citation,
         title=heading,
         subtitle=subtitle(subject),

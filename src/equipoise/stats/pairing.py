@@ -180,10 +180,10 @@ def check_same_protocol(results: Sequence[Result]) -> None:
 
     >>> from equipoise.stats.estimate import result_from_values
     >>> one, other = (result_from_values(name, ["q1", "q2"], {"HR": [1, 0]}, settings={"matcher": rule})
-    ...               for name, rule in (("a", "words"), ("b", "source")))
+    ...               for name, rule in (("a", "words"), ("b", "embedding-eval")))
     >>> check_same_protocol([one, other])
     Traceback (most recent call last):
-    equipoise.errors.PairingError: a was measured with the matcher words and b with source
+    equipoise.errors.PairingError: a was measured with the matcher words and b with embedding-eval
     """
     matched = [(result.system, result.settings[MATCHER]) for result in results if result.settings.get(MATCHER)]
     for system, matcher in matched[1:]:

@@ -217,7 +217,7 @@ LS_HELP = """
   eq bench ls
   eq bench ls --json
 
-List the kinds of data, their formats, and their metrics. Models are ordered by the first metric.
+List the kinds of data, their formats, and their metrics. eq bench run orders models by the first metric.
 """
 
 
@@ -293,7 +293,10 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
 @click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower scores are better.")
 @click.option(
-    "--accuracy", is_flag=True, help="Scores are accuracies: infer the number of units from the printed decimals (-v)."
+    "--accuracy",
+    is_flag=True,
+    help="Scores are accuracies. With -v, list the numbers of units (such as queries) that are consistent with the "
+    "printed decimals.",
 )
 @click.option(
     "--missing",

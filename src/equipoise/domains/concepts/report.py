@@ -87,7 +87,7 @@ def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
         ),
         failures=failure_line(evaluation.failures, len(evaluation.models)),
         findings=evaluation.findings,
-        details="Details: add -v (recommendations with values, categories, scores, parts, pairs, findings with hints).",
+        details="Details: add -v (recommendations with values, categories, scores, components, pairs, hints).",
     )
 
 
@@ -318,7 +318,8 @@ def component_section(evaluation: ConceptEvaluation) -> Section:
         ]
     methods = [comparison.method for comparison in comparisons if comparison.method]
     methods += [line for comparison in comparisons for line in comparison.definitions]
-    return Section.of_table("Parts of the scores", _estimate_columns("part", rows), *(f"{line}." for line in methods))
+    columns = _estimate_columns("component", rows)
+    return Section.of_table("Components of the scores", columns, *(f"{line}." for line in methods))
 
 
 def reference_metric_section(evaluation: ConceptEvaluation) -> Section:

@@ -161,7 +161,7 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     chunking = f" with chunk {subject.worst}" if subject.worst else ""
     others = len(splitting) - 1
     verb = "splits" if others == 1 else "split"
-    more = f"; {others} of {len(subject.cut) - 1} other chunkings {verb} answers too" if others else ""
+    more = f"; {others} of the {len(subject.cut) - 1} other chunk configurations also {verb} answers" if others else ""
     yield Observation(
         subject.name,
         f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {'is' if len(worst) == 1 else 'are'} split between "

@@ -62,13 +62,13 @@ generator_options = options.joined(
     click.option(
         "--chunkers",
         metavar="NAMES",
-        help="How text is split into the phrases that the model scores: span (the default), or splitters from coarse "
-        "to fine, such as sentence,phrase.",
+        help="How text is split into the phrases that the model scores: span (word sequences that may name a term; "
+        "the default), or splitters from coarse to fine, such as sentence,phrase.",
     ),
     click.option(
         "--dictionary/--no-dictionary",
         default=None,
-        help="Match names by the dictionary (the default) or by the model.",
+        help="Match names with the dictionary first and the model for the rest (the default), or with the model only.",
     ),
     branch_option,
     translations_option,
@@ -291,7 +291,7 @@ extraction_options = options.joined(
     click.option(
         "--multi-vector/--single-vector",
         default=None,
-        help="One vector per text of a term (the default), or one per term.",
+        help="One vector for each label, synonym and definition (the default), or one per term.",
     ),
     click.option(
         "--include-assertions",
@@ -432,8 +432,8 @@ EXTRACTION_COMPARE_HELP = """
 
 Compare extraction runs on the same documents: differences with intervals and tests, paired by document. Runs with
 different documents, primary modes or averages cannot be compared. Metrics are named F1, P and R: the average is micro
-unless stated, and mode=id ignores assertions, mode=present counts affirmed terms, and no mode counts terms with their
-assertions.
+unless stated; mode=id ignores assertions, mode=present counts affirmed terms only, and without mode= terms are counted
+together with their assertions.
 """
 
 
@@ -476,7 +476,7 @@ extraction_tuning.json, for eq phenotypes extraction run OTHER --tuned-parameter
 @click.argument("source", metavar="DIR")
 @options.models_option(
     aliases=("--model", "--model-name"),
-    text="The models, such as use, tfidf or sum:use+tfidf.",
+    text="The models, such as minilm, tfidf, use or sum:use+tfidf.",
     default=DEFAULT_EXTRACTOR,
 )
 @click.option(
