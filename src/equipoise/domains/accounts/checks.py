@@ -425,7 +425,7 @@ CHECKS: tuple[Check, ...] = (
     *TREE_CHECKS,
     Check(
         code="EQ113",
-        title="insufficient precision of points",
+        title="coordinates with too few digits",
         severity=Severity.TIP,
         applies_to=ReconstructedTree,
         function=insufficient_precision,

@@ -370,7 +370,7 @@ List accounts whose names fit better under another parent. Each account without 
 one: all possible parents are ranked by their own names and by the names of their other children. An account is suspect
 if the most probable parent is in another part of the tree. If account numbers follow the tree, an account whose number
 is next to that of a sibling is not suspect. Suspects are sorted by the confidence of the likely parent, divided by that
-of the current one. To estimate how many mistakes would be found, accounts of a copy are moved to random parents.
+of the current one. To estimate how many mistakes would be found, some accounts are moved to random parents in a copy.
 """
 
 

@@ -40,7 +40,7 @@ class ConceptSpace:
 
 @dataclass(frozen=True)
 class ZeroVectors:
-    """The texts with a vector of zeros, and the number of all texts."""
+    """The texts with a zero vector, and the number of all texts."""
 
     model: str
     texts: tuple[str, ...]
@@ -91,7 +91,7 @@ def zero_vectors(subject: ZeroVectors) -> Iterator[Observation]:
         yield Observation(
             subject.model,
             f"{len(subject.texts)} of {pluralize(subject.count, 'text')} "
-            f"{'has' if len(subject.texts) == 1 else 'have'} a vector of zeros: "
+            f"{'has' if len(subject.texts) == 1 else 'have'} a zero vector: "
             f"{join_names([repr(text) for text in subject.texts])}",
             evidence_names(subject.texts),
         )
@@ -154,9 +154,8 @@ run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]]
         function=constant_component,
         why="""\
 A part of a score that is the same for every model cannot help to choose one. It shifts all scores equally, so a
-rating such as "good" can be due to the test data. For example, the density and the clustering coefficient of a graph
-are known before any model is loaded. The part also reduces the differences between the scores, because its weight is
-taken from the other parts.""",
+rating such as "good" can be due to the test data: the density of a graph, for example, is known before any model is
+loaded.""",
         hint="compare models by the other parts; the ranking does not depend on this one",
         example="""\
 from equipoise.checks.base import run_checks
@@ -186,14 +185,14 @@ run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, 
     ),
     Check(
         code="EQ313",
-        title="texts with a vector of zeros",
+        title="texts with a zero vector",
         severity=Severity.ISSUE,
         applies_to=ZeroVectors,
         function=zero_vectors,
         why="""\
-A vector of zeros has no direction: the model has no representation of the text. Its cosine with any other vector
-counts as 0 here. That is the right value for unrelated pairs, raises diversity and separation, and makes the
-norms uneven. A weighted score may reward all of these, so a worse model can rank first.""",
+A zero vector has no direction: the model has no representation of the text. Its cosine with any other vector counts as
+0 here, which is the right value for unrelated pairs and raises diversity and separation. Its norm of 0 makes the norms
+uneven. A weighted score may reward all of these, so a worse model can rank first.""",
         hint="find out why the model returns zero vectors for these texts, or remove them for every model",
         example="""\
 from equipoise.checks.base import run_checks

@@ -282,9 +282,9 @@ rows out, which can change the accuracy by up to the share of these rows.""",
         applies_to=MobilityData,
         function=users_without_history,
         why="""\
-Baselines per user, and models with an embedding of the user, have no data about these users. If the split is meant to
-be by time, they should not exist; if it is by user, the baseline of the most frequent places per user
-is the same as the majority baseline.""",
+Baselines per user, and models with an embedding of the user, have no data about these users. If the visits of
+each user were split by time, there should be no such users; with one date for all users, some are normal. If the users
+were split, the baseline of the most frequent places per user is the same as the majority baseline.""",
         hint="check that the split is as intended, and score users with and without history as slices",
         example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["eve"]), np.array([1]))))',
     ),
