@@ -165,10 +165,8 @@ class Uniformity(IntrinsicMetric):
 class Hubness(IntrinsicMetric):
     """Skewness of the number of times that each point is among the k nearest neighbours of another point, by cosine.
 
-    k is ``neighbours``.
-
-    Near 0 if all points are neighbours about equally often; high if a few hubs are among the neighbours of
-    most points. Points tied for the last place share it equally. Zero vectors are left out.
+    k is ``neighbours``. Near 0 if all points are neighbours about equally often; high if a few hubs are among the
+    neighbours of most points. Points tied for the last place share it equally. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.8, 0.6], [0.8, -0.6], [0.3, 1.0]])
     >>> round(Hubness(neighbours=1).measure(space).value, 4)

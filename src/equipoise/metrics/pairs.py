@@ -245,7 +245,8 @@ def best_f1_threshold(scores: Floats, positive: Bools) -> float:
 class PairAveragePrecision(CorpusMetric[Pairs]):
     """Average precision of the pairs in the order of predicted similarity.
 
-    A pair is positive if its expected similarity is above 0. From 0 to 1; undefined without positive pairs. The chance level is about the share of positive pairs.
+    A pair is positive if its expected similarity is above 0. From 0 to 1; undefined without positive pairs. The chance
+    level is about the share of positive pairs.
 
     >>> PairAveragePrecision().measure(Pairs.of([0.9, 0.4, 0.2], [1, 0, 1])).value.__round__(4)
     0.8333
