@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, t
+from studies.rank_calibration import rank_coverage
 
 from equipoise.errors import ShapeError
 from equipoise.stats.multiple_comparisons import order_by_score, rank_intervals, tie_groups
 from equipoise.types import Direction
-from studies.rank_calibration import rank_coverage
 
 UP, DOWN = Direction.UP, Direction.DOWN
 
