@@ -306,8 +306,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     powers = planned_power(max(1, options.simulations // 4), np.random.default_rng(options.seed))
     sys.stdout.write("\nDecisions of five systems with the number of units planned for 80 % power\n")
     sys.stdout.write("\n".join(power_lines(powers)) + "\n")
-    ranks = rank_coverage(max(1, options.simulations // 4), np.random.default_rng(options.seed))
-    sys.stdout.write("\nCoverage of 95 % rank intervals (of the system covered least; mean number of ranks)\n")
+    ranks = rank_coverage(max(1, options.simulations // 8), np.random.default_rng(options.seed))
+    sys.stdout.write("\nCoverage of 95 % rank intervals (of all systems together; mean number of ranks)\n")
     sys.stdout.write("\n".join(rank_lines(ranks)) + "\n")
     violations = [row for row in rows if row.promised and not row.kept]
     is_kept = all(row.kept for row in (*rates, *powers, *ranks))

@@ -23,6 +23,7 @@ from equipoise.stats.formatting import (
     with_unit,
 )
 from equipoise.stats.verdict import (
+    INCOMPLETE_MARK,
     PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
     Vocabulary,
@@ -41,12 +42,9 @@ SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
 TIED, WORSE = "tied", "worse"
 TIED_AND_RANK = (
-    "Tied means that the paired test against the best, adjusted for the number of pairs, is not significant. Rank "
-    "intervals come from a different test, of each system against all others, so they can exclude rank 1 for a tied "
-    "system."
+    "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
+    "significant differences of all pairs."
 )
-INCOMPLETE_MARK = "*"
-"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 METRIC_RANK = 10

@@ -3,7 +3,7 @@
 A row is a data set and a column is a model. An aggregate maps each row to points and averages the rows, so that
 one resample of the data sets gives all aggregates of all models.
 
-Rank intervals come from simultaneous tests of each model against all others (``multiple_comparisons``).
+Rank intervals come from simultaneous tests of each model against all others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from equipoise.errors import ParameterError, did_you_mean
-from equipoise.stats.bootstrap_mean import UNBOUNDED, bootstrap_sums, mean_intervals
+from equipoise.stats.bootstrap_mean import FEW_RESAMPLING_UNITS, ROUNDING, UNBOUNDED, bootstrap_sums, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval, t_interval
-from equipoise.stats.multiple_comparisons import ROUNDING, adjust, order_by_score, ranks_of_signs, significant_signs
+from equipoise.stats.multiple_comparisons import adjust, order_by_score, rank_intervals
 from equipoise.stats.paired_tests import run_test
 from equipoise.types import Direction
 
@@ -121,7 +121,54 @@ class AggregateScores:
     @cached_property
     def rank_intervals(self) -> Ints:
         """The lowest and highest rank of each model: shape (models, 2)."""
-        return ranks_of_signs(self.separation)
+        return rank_intervals(self.separation)
+
+
+def significant_signs(scores: Floats, resamples: Floats, *, n_values: int, confidence_level: float) -> Ints:
+    """1 where the system of the column is significantly better than that of the row, -1 where it is worse.
+
+    Each system is compared with all others simultaneously: its critical value is the quantile of its largest
+    absolute studentised difference over the resamples. (Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks",
+    Review of Economic Studies, 2024.) Ranks counted in each resample would be too narrow for systems that are nearly
+    equal. ``n_values`` values were resampled. A difference that is the same for all of them has no standard error, and
+    is significant if their sign test is.
+    """
+    n_systems = len(scores)
+    signs = np.zeros((n_systems, n_systems), dtype=np.int64)
+    resamples = resamples[~np.isnan(resamples).any(axis=1)]
+    if n_values < 2 or not len(resamples):
+        return signs
+    deviations = np.ascontiguousarray((resamples - resamples.mean(axis=0)).T)
+    slack = ROUNDING * max(float(np.abs(resamples).max(initial=0.0)), 1e-300)
+    sign_test_significant = 2.0 ** (1 - n_values) < round(1 - confidence_level, 12)
+    small_sample = sqrt(n_values / (n_values - 1))  # a bootstrap of n values understates a standard error
+    for system in range(n_systems):
+        differences = deviations - deviations[system]
+        errors = differences.std(axis=1)
+        observed = scores - scores[system]
+        varying = errors > slack
+        significant = ~varying & (np.abs(observed) > slack) & sign_test_significant
+        if varying.any():
+            studentised = differences[varying] / errors[varying, np.newaxis]
+            largest = np.abs(studentised, out=studentised).max(axis=0)
+            critical = _t_critical(float(np.quantile(largest, confidence_level)), n_values, n_systems, confidence_level)
+            significant[varying] = np.abs(observed[varying]) > critical * small_sample * errors[varying]
+        signs[system] = np.sign(observed) * significant
+    return signs
+
+
+def _t_critical(normal: float, n_values: int, n_systems: int, confidence_level: float) -> float:
+    """The critical value of a studentised difference, from the bootstrap quantile ``normal``.
+
+    It is that of Student's t with the same tail. With fewer than 10 values, resamples repeat the same few means; there
+    it is that of Student's t with Bonferroni's correction.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    tail = float(ndtr(-normal))
+    if n_values < FEW_RESAMPLING_UNITS:
+        tail = (1 - confidence_level) / 2 / (n_systems - 1)
+    return float(-stdtrit(n_values - 1, tail))
 
 
 def aggregate_scores(

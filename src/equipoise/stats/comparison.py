@@ -15,7 +15,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.formatting import p_in_sentence
-from equipoise.stats.multiple_comparisons import correction_text, tie_groups
+from equipoise.stats.multiple_comparisons import correction_text, p_heading, rank_intervals, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
@@ -116,8 +116,6 @@ class Comparison:
         Differences of every pair on every metric, with interval, p value and adjusted p value.
     scores
         Scores on the primary metric, over the units that are defined for every system.
-    ranks
-        The interval of the rank of each system.
     families
         By metric, which tests the p values were adjusted for.
     config
@@ -138,7 +136,6 @@ class Comparison:
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
     scores: Mapping[str, float]
-    ranks: Mapping[str, tuple[int, int]]
     families: Mapping[str, str]
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
@@ -172,7 +169,12 @@ class Comparison:
     @property
     def is_adjusted(self) -> bool:
         """Whether the p values on the primary metric are adjusted: not those of a single pair."""
-        return self.correction != "none" and self._n_tests > 1
+        return self.p_heading != "p"
+
+    @property
+    def p_heading(self) -> str:
+        """The heading of a column of adjusted p values, which says whether there was something to adjust for."""
+        return p_heading(self.correction, self._n_tests)
 
     def adjusted_p(self, contrast: Contrast) -> str:
         """The p value of a pair in a sentence; it is called adjusted only if there was something to adjust for."""
@@ -216,6 +218,18 @@ class Comparison:
     def leader(self) -> str | None:
         """The system with the best score; None if no system has one."""
         return next(iter(self.scored), None)
+
+    @cached_property
+    def ranks(self) -> Mapping[str, tuple[int, int]]:
+        """The interval of the rank of each system on the primary metric, from the same tests as the tie bands."""
+        at = {name: position for position, name in enumerate(self.systems)}
+        signs = np.zeros((len(at), len(at)), dtype=np.int64)
+        for contrast in self.contrasts:
+            if contrast.metric == self.primary and (winner := contrast.winner(self.alpha)) is not None:
+                loser = contrast.b if winner == contrast.a else contrast.a
+                signs[at[loser], at[winner]], signs[at[winner], at[loser]] = 1, -1
+        intervals: list[list[int]] = rank_intervals(signs).tolist()
+        return {name: (low, high) for name, (low, high) in zip(self.systems, intervals, strict=True)}
 
     @cached_property
     def tied_with_leader(self) -> tuple[str, ...]:

@@ -212,7 +212,7 @@ def evidence_intervals(
     limits = bounds_per_metric(bounds, len(functions))
     blocks = resampling_blocks(evidence, clusters)
     if len(blocks) < MIN_RESAMPLING_UNITS:
-        reason = _too_few(len(blocks), "unit" if clusters is None else "cluster")
+        reason = _too_few(len(blocks), "value" if clusters is None else "cluster")
         return [Interval.unknown(reason, confidence_level=confidence_level) for _ in functions]
     points = [value_or_nan(function, evidence) for function in functions]
     shares: SubsampleFractions = (
@@ -326,34 +326,18 @@ BOOTSTRAP, SUBSAMPLES = "paired bootstrap", "paired subsamples"
 
 @dataclass(frozen=True, slots=True)
 class JointResamples:
-    """A metric of every system on the same resamples: ``table`` (resamples, systems) around ``values``.
+    """A metric of every system on the same resamples: ``table`` (resamples, systems).
 
     ``shares`` are the subsample fractions (empty: with replacement), ``blocks`` is the number of resampling
     units, and ``reason`` explains an unusable table. ``swaps`` is the randomisation test, if the
     metric is a function of sums over units and that test was requested.
     """
 
-    values: Floats
     table: Floats
     blocks: int
     shares: SubsampleFractions
     reason: str = ""
     swaps: SwapTest | None = None
-
-    @property
-    def complete(self) -> Floats | None:
-        """The resamples on which all systems have a value; None if they are too few.
-
-        Subsamples are centred on the values, since metrics of distances shift with their size.
-        """
-        table = self.table
-        if np.isnan(table).all(axis=0).any():
-            return None
-        if self.shares:
-            halves = table[:: len(self.shares)]
-            table = np.asarray(halves - np.nanmean(halves, axis=0) + self.values)
-        defined = table[~np.isnan(table).any(axis=1)]
-        return defined if len(defined) >= DEFINED_SHARE * len(table) else None
 
 
 def resample_jointly(metric: Metric[Any] | None, pairing: AlignedResults, config: StatsConfig) -> JointResamples | None:
@@ -375,14 +359,13 @@ def resample_jointly(metric: Metric[Any] | None, pairing: AlignedResults, config
     shares = subsample_fractions(metric, evidence[0])
     blocks = resampling_blocks(evidence[0], clusters)
     value = CorpusValue(metric)
-    values = np.array([value_or_nan(value, system) for system in evidence])
     parts = n_subsamples(evidence[0].kind, len(evidence[0]), config.n_resamples)
     parts = parts if shares else max(parts, min(config.n_resamples, FINE_ENOUGH))
     table = np.full((parts, len(evidence)), nan)
     if len(blocks) >= MIN_RESAMPLING_UNITS:
         table = _measure_parts([(value, system) for system in evidence], blocks, shares, parts, config.rng(2)).T
     reasons = (metric.why_no_interval(system) for system in evidence)
-    return JointResamples(values, table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
+    return JointResamples(table, len(blocks), shares, next(filter(None, reasons), ""), swaps)
 
 
 def corpus_contrasts(

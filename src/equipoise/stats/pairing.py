@@ -18,8 +18,6 @@ from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.multiple_comparisons import (
     adjust,
     correction_text,
-    rank_intervals,
-    rank_intervals_from_resamples,
 )
 from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
 from equipoise.stats.power import with_power
@@ -30,7 +28,6 @@ from equipoise.types import Bools, Direction, Floats, Ids, Ints
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
     from equipoise.metrics.base import Metric
-    from equipoise.stats.corpus_metrics import JointResamples
     from equipoise.stats.intervals import Bounds
     from equipoise.stats.result import Result
 
@@ -314,7 +311,7 @@ def _stacked_contrasts(
     for at, (column, a, b) in enumerate(labels):
         n, difference = int(units.n_units[at]), float(means[at])
         wins, losses = _win_loss_counts(differences[:, at], column.better)
-        why = reason or ("" if n else "no unit is defined for both")
+        why = reason or ("" if n else "no value is defined for both")
         contrasts.append(
             Contrast(
                 metric=column.metric,
@@ -377,14 +374,13 @@ def compare_results(
     column = columns.get(primary)
     if column is not None and column.untestable:  # other metrics are left without a test
         raise UndefinedError(f"{column.untestable}, so it cannot test {primary}", hint="use the test 'randomisation'")
-    contrasts, joint = _contrasts(pairing, columns, bounds, known, config)
+    contrasts = _contrasts(pairing, columns, bounds, known, config)
     adjusted = {
         name: _adjusted([contrast for contrast in contrasts if contrast.metric == name], config) for name in names
     }
     scores = np.array([result.estimates[primary].value for result in results], dtype=np.float64)
     if column is not None:
         scores = _complete_means(column.values, column.weights, scores)
-    ranks = _ranks(pairing, primary, scores, column, joint.get(primary), config)
     return Comparison(
         systems=pairing.systems,
         metrics=tuple(names),
@@ -396,7 +392,6 @@ def compare_results(
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
         contrasts=tuple(contrast for name in names for contrast in adjusted[name]),
         scores=dict(zip(pairing.systems, scores.tolist(), strict=True)),
-        ranks={name: (int(low), int(high)) for name, (low, high) in zip(pairing.systems, ranks, strict=True)},
         families={name: _family(name, adjusted[name], config.correction, results) for name in names},
         config=config,
         words=Vocabulary.nouns(results),
@@ -409,21 +404,20 @@ def _contrasts(
     bounds: Mapping[str, Bounds],
     known: Mapping[str, Metric[Any]],
     config: StatsConfig,
-) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
-    """Every pair on every metric, and the joint resamples of the metrics that are not means over units."""
+) -> list[Contrast]:
+    """Every pair on every metric."""
     contrasts = unit_contrasts(list(columns.values()), pairing.systems, pairing.clusters, config)
-    joint: dict[str, JointResamples | None] = {}
     for name in bounds:
         if name not in columns:
             from equipoise.stats.corpus_metrics import corpus_contrasts, resample_jointly
 
-            joint[name] = resample_jointly(known.get(name), pairing, config)
-            contrasts += corpus_contrasts(pairing, name, joint[name], config.confidence_level, bounds[name])
+            joint = resample_jointly(known.get(name), pairing, config)
+            contrasts += corpus_contrasts(pairing, name, joint, config.confidence_level, bounds[name])
     if any(result.errors for result in pairing.results):
         from equipoise.stats.tuning_uncertainty import with_tuning_uncertainty
 
         contrasts = with_tuning_uncertainty(contrasts, pairing.results)
-    return contrasts, joint
+    return contrasts
 
 
 def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
@@ -508,42 +502,3 @@ def _complete_means(parts: Floats, weights: Floats | None, estimates: Floats) ->
         values[scored] = np.average(parts[np.ix_(complete, scored)], axis=0, weights=share)
     values[~scored] = np.nan
     return values
-
-
-def _ranks(
-    pairing: AlignedResults,
-    primary: str,
-    scores: Floats,
-    column: MetricColumn | None,
-    joint: JointResamples | None,
-    config: StatsConfig,
-) -> Ints:
-    """Rank intervals from the resampled scores of tuned systems, from per-unit values, or from corpus resamples."""
-    better, n_systems = pairing.results[0].estimates[primary].better, len(pairing.systems)
-    resamples = None if joint is None else joint.complete
-    if all(primary in result.errors for result in pairing.results):
-        from equipoise.stats.tuning_uncertainty import resampled_scores
-
-        tuned = resampled_scores(pairing.results, primary, scores)
-        column, resamples = (column, resamples) if tuned is None else (None, tuned)
-    if column is not None:
-        return rank_intervals(
-            column.values,
-            better=better,
-            weights=column.weights,
-            clusters=pairing.clusters,
-            config=config,
-            rng=config.rng(3),
-        )
-    if resamples is None:
-        return np.tile(np.array([1, n_systems]), (n_systems, 1))
-    clusters = pairing.clusters
-    return rank_intervals_from_resamples(
-        scores,
-        resamples,
-        better=better,
-        n_values=min(result.estimates[primary].n for result in pairing.results)
-        if clusters is None
-        else len(np.unique(clusters)),
-        confidence_level=config.confidence_level,
-    )
