@@ -39,7 +39,7 @@ def audit_summary(audit: Audit) -> str:
 
     >>> from equipoise.audit.apply_rules import audit_table
     >>> audit_summary(audit_table({"HR@1": 0.31, "MRR": 0.42}))
-    'No impossible value was found. That does not mean that the values are correct.'
+    'No impossible value was found, which does not mean that the values are correct.'
     """
     impossible, misleading = audit.impossible, audit.misleading
     sentences = []
@@ -50,7 +50,8 @@ def audit_summary(audit: Audit) -> str:
     sentences += _conditional(audit.findings)
     if audit.issues:
         return " ".join(sentences)
-    return " ".join(["No impossible value was found.", *sentences, "That does not mean that the values are correct."])
+    nothing = "No impossible value was found, which does not mean that the values are correct."
+    return " ".join([nothing, *sentences])
 
 
 def _conditional(findings: Sequence[Finding]) -> list[str]:

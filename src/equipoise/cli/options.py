@@ -337,7 +337,6 @@ def stats_options(
     *,
     omit: Iterable[str] = (),
     n_resamples: int = DEFAULT_STATS.n_resamples,
-    min_resamples: int = 1,
     of_runs: bool = False,
     omit_tests: Mapping[str, str] | None = None,
     tested: str = "",
@@ -384,7 +383,7 @@ def stats_options(
         ),
         "n_resamples": click.option(
             "--n-resamples",
-            type=click.IntRange(min=min_resamples),
+            type=click.IntRange(min=1),
             default=n_resamples,
             show_default=shown(n_resamples),
             help="Number of bootstrap resamples.",
@@ -407,7 +406,7 @@ def stats_options(
         def collected(*args: Any, **options: Any) -> Any:
             fields_of_config = {name: options.pop(name) for name in (*chosen, "ties") if name in options}
             config = StatsConfig(**fields_of_config)
-            needed = max(min_resamples, ceil(round(2 / config.alpha, 6)))  # one resample in each tail
+            needed = ceil(round(2 / config.alpha, 6))  # one resample in each tail
             if "n_resamples" in chosen and config.n_resamples < needed:
                 raise ParameterError(
                     f"--n-resamples {config.n_resamples} is too few for intervals at --confidence-level "

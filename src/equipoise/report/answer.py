@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isclose, isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
@@ -130,7 +130,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         failures=options.failures,
-        warnings=(*options.warnings, *incomplete_run_notes(comparison)),
+        warnings=(*options.warnings, *_unshared_units(comparison, words), *incomplete_run_notes(comparison)),
         findings=findings,
         details=options.details,
         explains_codes=options.explains_codes,
@@ -234,6 +234,20 @@ def incomplete_run_notes(comparison: Comparison) -> list[str]:
         f"{INCOMPLETE_MARK} {with_label(finding.subject, finding.message)}"
         for finding in comparison.findings
         if finding.code == PARTIAL_RUN
+    ]
+
+
+def _unshared_units(comparison: Comparison, words: Vocabulary) -> list[str]:
+    """A note if scores in the table are over units on which another system is undefined."""
+    estimates = {name: comparison.estimates[name][comparison.primary] for name in comparison.scored}
+    counts = {estimate.n for estimate in estimates.values()}
+    is_equal = all(isclose(comparison.scores[name], estimate.value) for name, estimate in estimates.items())
+    if is_equal or counts == {comparison.n_scored}:
+        return []
+    numbers = " to ".join(f"{n:,}" for n in sorted({min(counts), max(counts)}))
+    return [
+        f"Each score in the table is over all {words.plural} with a value for that {words.system} ({numbers}); the "
+        f"first line and the order use the {words.units(comparison.n_scored)} with a value for every {words.system}."
     ]
 
 

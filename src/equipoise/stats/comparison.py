@@ -105,6 +105,8 @@ class Comparison:
         Whether higher or lower values of the primary metric are better.
     n
         Number of units.
+    n_scored
+        Number of units that ``scores`` are over.
     clusters
         Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
@@ -128,6 +130,7 @@ class Comparison:
     primary: str
     better: Direction
     n: int
+    n_scored: int
     clusters: int | None
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
@@ -391,6 +394,7 @@ class Comparison:
                 "primary": self.primary,
                 "better": self.better,
                 "n": self.n,
+                "n_scored": self.n_scored,
                 "clusters": self.clusters,
                 "leader": self.leader,
                 "tied_with_leader": self.tied_with_leader,

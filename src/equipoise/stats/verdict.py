@@ -209,7 +209,7 @@ def _with_caveats(comparison: Comparison, text: str, uninformative: str) -> str:
 def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """Which system is best, or which systems are tied for it; ``brief`` counts several of these without names."""
     best = comparison.leader
-    metric, units = _metric(comparison, words), _units(comparison, _n_scored(comparison), words)
+    metric, units = _metric(comparison, words), _units(comparison, comparison.n_scored, words)
     if best is None:
         return f"Inconclusive: no {words.system} has a value of {metric} on these {units}."
     score = score_format(comparison, words).value(comparison.scores[best])
@@ -419,12 +419,6 @@ SPELLED_OUT = {"MR": "mean rank (MR)"}
 
 def _metric(comparison: Comparison, words: Vocabulary) -> str:
     return words.metric or SPELLED_OUT.get(comparison.primary, comparison.primary)
-
-
-def _n_scored(comparison: Comparison) -> int:
-    """The number of units on which scores are compared: those with a value of the primary metric for both systems."""
-    contrasts = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
-    return min((contrast.n for contrast in contrasts if contrast.n), default=comparison.n)
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:

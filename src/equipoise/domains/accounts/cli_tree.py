@@ -368,8 +368,8 @@ List accounts whose names fit better under another parent. Each account without 
 one: all possible parents are ranked by their own names and by the names of their other children. An account is suspect
 if the most probable parent is in another part of the tree. If account numbers follow the tree, an account whose number
 is next to that of a sibling is not suspect. Suspects are sorted by the ratio of two confidences: that of the suggested
-parent to that of the current parent. To estimate how many mistakes would be found, the command moves random accounts
-in a copy of the tree and counts how many it detects.
+parent to that of the current parent. To estimate how many mistakes would be found, some accounts are moved to random
+parents in a copy of the tree.
 """
 
 

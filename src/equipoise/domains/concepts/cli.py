@@ -110,7 +110,7 @@ scale_option = click.option(
     "without a weight do not count.  [default: equal weights]",
 )
 @scale_option
-@options.stats_options(omit=("test", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples, min_resamples=20)
+@options.stats_options(omit=("test", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples)
 @options.threads_option
 @options.model_device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")

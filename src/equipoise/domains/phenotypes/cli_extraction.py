@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 EXTRACT_HELP = """
 \b
   eq phenotypes extract note.txt
-  eq phenotypes extract arztbrief.txt --model dict: --json
+  eq phenotypes extract arztbrief.txt --model dict --json
 
 Extract the terms in a note, with their assertion status: affirmed, negated, uncertain, family_history or hypothetical.
 A dictionary matches labels, synonyms, clinical abbreviations and German names regardless of word order, inflection
-and common spelling variants. The model scores the phrases that the dictionary does not match; --model "dict:" uses
+and common spelling variants. The model scores the phrases that the dictionary does not match; --model dict uses
 the dictionary alone. The score of a term is its confidence: the estimated probability that it is correct.
 
 NOTE is a text file, a folder of text files, or - for standard input. -o terms.csv writes the table;
@@ -136,7 +136,7 @@ def extract(
     """See ``EXTRACT_HELP``."""
     from equipoise.domains.phenotypes.config import make_config
     from equipoise.domains.phenotypes.export import read_notes, write_phenopackets
-    from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
+    from equipoise.domains.phenotypes.extraction.extractor import TermExtractor, is_dictionary
     from equipoise.domains.phenotypes.extraction.predict import predict
     from equipoise.domains.phenotypes.ontology import load_ontology
 
@@ -147,7 +147,7 @@ def extract(
         terms = load_ontology(ontology)
     settings = settings.limited_to(len(terms))
     retriever = None
-    if spec != DICTIONARY:
+    if not is_dictionary(spec):
         retriever = open_with_progress(
             out, spec, terms, threads, device, index_dir=index_dir, translations=settings.translations
         )
@@ -313,9 +313,9 @@ extraction_options = options.joined(
 
 def models_on_device(models: Sequence[str], device: str | None, out: Output) -> list[str]:
     """The specs with their device; the dictionary has none."""
-    from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY
+    from equipoise.domains.phenotypes.extraction.extractor import is_dictionary
 
-    specs = options.models_on_device([model for model in models if model != DICTIONARY], device, out)
+    specs = options.models_on_device([model for model in models if not is_dictionary(model)], device, out)
     return [specs.get(model, model) for model in models]
 
 
@@ -342,7 +342,7 @@ and --include-assertions select the primary ones. A file that cannot be read is 
 partial (exit status 3).
 
 The defaults are those of eq phenotypes extract: the dictionary, and the model for phrases that the dictionary does not
-match. The dictionary alone (--model dict:) is always included as a baseline. --branch limits the terms that are
+match. The dictionary alone (--model dict) is always included as a baseline. --branch limits the terms that are
 found, not the gold annotations.
 """
 
@@ -545,7 +545,7 @@ EXTRACTION_SCORE_HELP = """
   eq phenotypes extraction score --predictions clinphen=out/ llm=llm.json --gold corpus/
 
 Score the predictions of other programs against annotated documents, and compare them with paired tests by
-document. The dictionary (dict:) is scored as well; --branch limits the terms that it finds, not the predictions. The
+document. The dictionary (dict) is scored as well; --branch limits the terms that it finds, not the predictions. The
 format is recognised: ClinPhen, PhenoBERT, FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON output of language
 models, phenopackets, and tables with columns such as doc, term and assertion. A folder has one file per document,
 named after it. F1(mode=id) is the micro F1 of terms, regardless of their assertion.
@@ -564,7 +564,7 @@ named after it. F1(mode=id) is the micro F1 of terms, regardless of their assert
 @click.option("--dataset", metavar="NAME", help="Use only this data set of the folder.")
 @options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @click.option("--include-assertions", is_flag=True, help="Count a wrong assertion as an error in the primary scores.")
-@click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict:).")
+@click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict).")
 @branch_option
 @ontology_option
 @options.stats_options()

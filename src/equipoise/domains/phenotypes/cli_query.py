@@ -238,7 +238,7 @@ def _show(
     elif unmatched:
         out.note(f"no term shares words or letters with: {', '.join(unmatched)}")
     if not several and (english := system.translation(texts[0])):
-        out.note(f"also searched for in English translation: {english}")
+        out.note(f"also searched, translated into English: {english}")
     for line in _notes(system, language):
         out.note(line)
 
