@@ -297,12 +297,14 @@ def test_a_call_with_cached_vectors_embeds_nothing_and_has_the_same_costs(
     assert costs() == first
 
 
-def test_different_options_are_computed_again_and_other_data_are_refused(tmp_path: Path) -> None:
+def test_results_of_other_options_or_other_data_are_not_replaced(tmp_path: Path) -> None:
     data = bench.Retrieval(retrieval_rows(), name="r")
     run(["hash"], data, output=tmp_path)
     with pytest.raises(StoreError):
         run(["hash"], bench.Retrieval(retrieval_rows(30), name="r"), output=tmp_path)
-    assert not run(["hash"], data, output=tmp_path, config=StatsConfig(n_resamples=100)).resumed
+    with pytest.raises(StoreError):
+        run(["hash"], data, output=tmp_path, config=StatsConfig(n_resamples=100))
+    assert run(["hash"], data, output=tmp_path).resumed
 
 
 def test_stored_runs_have_retrieved_passages_and_slices(tmp_path: Path) -> None:
@@ -314,6 +316,23 @@ def test_stored_runs_have_retrieved_passages_and_slices(tmp_path: Path) -> None:
     assert len(detail.retrieved) == 10
     assert any(item.relevant for item in detail.retrieved)
     assert stored.manifest.cost["dims"] == 256
+
+
+class ShortWindow(HashEncoder):
+    """Hashed words of a model with a window of two."""
+
+    def __init__(self) -> None:
+        super().__init__(64, "short")
+        self.card = replace(self.card, max_tokens=2)
+
+
+def test_documents_that_a_model_truncates_are_findings(tmp_path: Path) -> None:
+    rows = retrieval_rows(20)
+    comparison = run({"short": ShortWindow()}, bench.Retrieval(rows, name="r"), output=tmp_path)
+    findings = {finding.code: finding for finding in comparison.findings}
+    assert findings["EQ151"].subject == "short"
+    assert "short truncates 100 %" in findings["EQ205"].message
+    assert load_run(tmp_path / "runs" / "r" / "short").result.settings["window"]["truncated"] == 20
 
 
 def test_a_failing_model_does_not_affect_the_others() -> None:

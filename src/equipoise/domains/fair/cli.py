@@ -278,7 +278,7 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
 def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Print the runs in the folder that are not part of this comparison."""
     unrelated = comparison.unrelated_runs(folder)
-    for same_setup, reason in ((True, "it is not among --models"), (False, "it was computed with other options")):
+    for same_setup, reason in ((True, "not among --models"), (False, "computed with other options")):
         names = [name for name, same in unrelated.items() if same == same_setup]
         if names:
             verb = "is" if len(names) == 1 else "are"
