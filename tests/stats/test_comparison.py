@@ -124,7 +124,7 @@ def test_contrasts_agree_with_scipy():
     [
         (np.zeros(9), "all values are equal"),
         (np.full(9, 0.1), "all values are equal"),
-        (np.r_[0.5, np.full(8, nan)], "one unit"),
+        (np.r_[0.5, np.full(8, nan)], "one value"),
         (np.full(9, nan), "no defined value"),
     ],
 )
@@ -408,7 +408,7 @@ def test_comparisons_without_values_serialise_to_strict_json():
     report = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert report["leader"] is None
     assert report["contrasts"][0]["p"] is None
-    assert report["contrasts"][0]["reason"] == "no unit is defined for both"
+    assert report["contrasts"][0]["reason"] == "no value is defined for both"
     assert comparison.verdict() == "Inconclusive: no system has a value of m on these 4 units."
 
 

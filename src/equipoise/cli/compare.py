@@ -131,7 +131,7 @@ def read_systems(
     ]
     if len(set(names)) < len(names):
         names = [system.name for system in inputs]
-    runs = [replace(run, result=replace(run.result, system=names[index])) for index, run in stored.items()]
+    runs = [run.renamed(names[index]) for index, run in stored.items()]
     return dict(zip(names, entries, strict=True)), runs
 
 

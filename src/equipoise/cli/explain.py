@@ -237,26 +237,36 @@ class ExplainCommand(options.SectionedCommand):
     # An unknown option is the name of the option to explain.
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument("name", type=ExplainableType(), required=False)
+@click.argument("names", metavar="[NAME]...", type=ExplainableType(), nargs=-1)
 @options.plugin_option
 @options.output_options
 @pass_output
-def explain(out: Output, name: str | None, plugins: tuple[str, ...]) -> None:
+def explain(out: Output, names: tuple[str, ...], plugins: tuple[str, ...]) -> None:
     """See ``HELP``."""
-    if name is None:  # the name is an option of this command as well
+    if not names:  # the name is an option of this command as well
         flags = [
             flag
             for flag, is_set in (("--json", out.json), ("--quiet", out.quiet), ("--verbose", out.verbose))
             if is_set
         ]
         if len(flags) == 1:
-            name, out = flags[0], replace(out, json=False, quiet=False, verbose=False)
-    pages = [OVERVIEW] if name is None else find_explanations(name.strip(), catalogue_with(plugins))
+            names, out = (flags[0],), replace(out, json=False, quiet=False, verbose=False)
+    pages = explain_all(names, catalogue_with(plugins)) if names else [OVERVIEW]
     if out.json:
         out.data({"pages": [page.to_dict() for page in pages]})
         return
     for number, page in enumerate(pages):
         out.show(*([Paragraph("")] if number else []), *page.parts())
+
+
+def explain_all(names: Sequence[str], catalogue: MetricCatalogue) -> list[InfoPage]:
+    """The pages for several names, or for one name of several words, such as ``tie band``."""
+    try:
+        return find_explanations(" ".join(names).strip(), catalogue)
+    except UnknownNameError:
+        if len(names) == 1:
+            raise
+    return [page for name in names for page in find_explanations(name.strip(), catalogue)]
 
 
 def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
@@ -444,6 +454,7 @@ def _test_names() -> list[str]:
 
 def _test_pages(name: str) -> list[InfoPage]:
     """The paired test and the correction with this name, if any."""
+    from equipoise.config import TEST_ALIASES
     from equipoise.stats.multiple_comparisons import CORRECTIONS
     from equipoise.stats.paired_tests import TESTS
 
@@ -456,12 +467,12 @@ def _test_pages(name: str) -> list[InfoPage]:
                 "use": f"eq compare ... --test {known}",
                 "supports": ", ".join(text for option, text in _SUPPORTED.items() if option in test.options)
                 or "neither clusters nor weights",
-                "aliases": ", ".join(test.aliases),
+                "aliases": ", ".join(TEST_ALIASES[known]),
                 "source": test.cite,
             },
         )
         for known, test in TESTS.items()
-        if folded == known or folded in test.aliases
+        if folded in (known, *TEST_ALIASES[known])
     ]
     return pages + [
         InfoPage(f"{known}  {title}", _definition(function), {"use": f"eq compare ... --correction {known}"})

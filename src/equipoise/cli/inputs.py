@@ -316,10 +316,10 @@ def _from_table(names: list[str], word: str) -> list[str]:
             f"--cluster {word} has no column",
             hint="write the file and the column: --cluster units.csv:document",
         )
-    content = read_table(path).require(column)
+    content = read_table(path).filled(column)
     key = _unit_column(content, column)
     labels: dict[str, str] = {}
-    for index, row in enumerate(content.rows):
+    for index, row in enumerate(content.require(key).rows):
         name = str(row[key])
         if labels.setdefault(name, str(row[column])) != str(row[column]):
             raise content.error(DuplicateError, [index], f"puts the unit {name} into a second cluster")
@@ -355,20 +355,21 @@ def _from_pattern(names: list[str], pattern: str) -> list[str]:
     labels = []
     for name in names:
         match = compiled.search(name)
-        if match is None:
+        label = match and (match[1] if compiled.groups and match[1] is not None else match[0])
+        if not label:
             raise InputError(
                 f"--cluster-by {pattern} does not match the unit {name}",
                 hint="it must match every unit; the cluster is its first group, or the whole match",
             )
-        labels.append(match[1] if compiled.groups and match[1] is not None else match[0])
+        labels.append(label)
     return labels
 
 
 # Columns on the command line: an array file, or a column of a table.
 
 
-def read_column(word: str, option: str) -> NDArray[Any]:
-    """One value per row: ``user.npy``, ``all.npz:user`` or ``units.csv:user``."""
+def read_column(word: str, option: str, *, filled: bool = False) -> NDArray[Any]:
+    """One value per row: ``user.npy``, ``all.npz:user`` or ``units.csv:user``; ``filled``: a blank cell is an error."""
     if split_member(word)[0].suffix.casefold() in ARRAY_FORMATS:
         return read_array(word, ndim=1)
     path, colon, column = word.rpartition(":")
@@ -377,8 +378,9 @@ def read_column(word: str, option: str) -> NDArray[Any]:
             f"{option} {word} is neither an array file nor a column of a table",
             hint=f"write {option} user.npy or {option} units.csv:user",
         )
-    values = [row[column] for row in read_table(path).require(column).rows]
-    return np.array(values, dtype=object)
+    table = read_table(path)
+    rows = (table.filled(column) if filled else table.require(column)).rows
+    return np.array([row[column] for row in rows], dtype=object)
 
 
 def read_class_codes(word: str, option: str) -> NDArray[Any]:

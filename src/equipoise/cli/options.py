@@ -255,7 +255,6 @@ fail_option = click.option(
 def _set_trackers(context: click.Context, _: click.Parameter, trackers: tuple[str, ...]) -> None:
     """Store the trackers for ``Output.log``; a missing package is an error before anything is computed."""
     if trackers:
-        from equipoise.cli.output import Output
         from equipoise.runs.trackers import check_installed
 
         for tracker in trackers:

@@ -23,6 +23,7 @@ from equipoise.stats.formatting import (
     with_unit,
 )
 from equipoise.stats.verdict import (
+    INCOMPLETE_MARK,
     PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
     Vocabulary,
@@ -44,8 +45,6 @@ TIED_AND_RANK = (
     "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
     "significant differences of all pairs."
 )
-INCOMPLETE_MARK = "*"
-"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 METRIC_RANK = 10

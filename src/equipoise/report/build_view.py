@@ -518,7 +518,8 @@ def read_runs(named: Sequence[tuple[str, Path]], primary: str | None = None) -> 
     """
     runs: dict[str, StoredRun] = {}
     for name, path in named:
-        run = _renamed(_with_unit_noun(_read(path, primary)), name)
+        run = _with_unit_noun(_read(path, primary))
+        run = run.renamed(name) if name else run
         other = runs.setdefault(run.result.system, run)
         if other is not run:
             raise DuplicateError(
@@ -569,11 +570,3 @@ def _is_sufficient(result: Result, primary: str | None) -> bool:
         return primary is None or bool(result[primary])
     except UnknownNameError:
         return False
-
-
-def _renamed(run: StoredRun, name: str) -> StoredRun:
-    """The run under a new name, also in its findings and warnings."""
-    old = run.result.system
-    if not name or name == old:
-        return run
-    return replace(run, result=run.result.renamed(name), manifest=replace(run.manifest, system=name))

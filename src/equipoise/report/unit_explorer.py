@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import StoreError
+from equipoise.evidence.base import FILE_CHANGED
 from equipoise.io.dataset import Value
 from equipoise.report.view_model import Number, UnitExplorer
 from equipoise.runs.manifest import DETAILS
@@ -173,7 +174,7 @@ def _parsed(line: bytes, file: Path, number: int) -> Any:
 def _changed(file: Path, number: int) -> StoreError:
     return StoreError(
         f"{file} line {number} is not the detail of a unit",
-        hint="the file was changed after it was written: run the command again",
+        hint=FILE_CHANGED,
     )
 
 

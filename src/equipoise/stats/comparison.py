@@ -15,7 +15,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.formatting import p_in_sentence
-from equipoise.stats.multiple_comparisons import correction_text, rank_intervals, tie_groups
+from equipoise.stats.multiple_comparisons import correction_text, p_heading, rank_intervals, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
@@ -166,7 +166,12 @@ class Comparison:
     @property
     def is_adjusted(self) -> bool:
         """Whether the p values on the primary metric are adjusted: not those of a single pair."""
-        return self.correction != "none" and self._n_tests > 1
+        return self.p_heading != "p"
+
+    @property
+    def p_heading(self) -> str:
+        """The heading of a column of adjusted p values, which says whether there was something to adjust for."""
+        return p_heading(self.correction, self._n_tests)
 
     def adjusted_p(self, contrast: Contrast) -> str:
         """The p value of a pair in a sentence; it is called adjusted only if there was something to adjust for."""

@@ -311,7 +311,7 @@ def _stacked_contrasts(
     for at, (column, a, b) in enumerate(labels):
         n, difference = int(units.n_units[at]), float(means[at])
         wins, losses = _win_loss_counts(differences[:, at], column.better)
-        why = reason or ("" if n else "no unit is defined for both")
+        why = reason or ("" if n else "no value is defined for both")
         contrasts.append(
             Contrast(
                 metric=column.metric,

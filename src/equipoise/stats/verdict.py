@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.stats.formatting import (
     ScoreFormat,
     about,
+    capitalised,
     format_interval,
     format_p,
     format_percent,
@@ -93,12 +94,12 @@ class Vocabulary:
 def plural(noun: str) -> str:
     """The plural of a noun.
 
-    >>> plural("query"), plural("document"), plural("branch")
-    ('queries', 'documents', 'branches')
+    >>> plural("query"), plural("day"), plural("branch"), plural("class"), plural("document")
+    ('queries', 'days', 'branches', 'classes', 'documents')
     """
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 def unit_noun(results: Sequence[Result]) -> str:
@@ -123,6 +124,8 @@ UNEQUAL_TUNING = "EQ203"
 NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 PARTIAL_RUN = "EQ206"
 """The finding that a run is not complete."""
+INCOMPLETE_MARK = "*"
+"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02
@@ -304,8 +307,8 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     is_planned = contrast.needed.value > contrast.n
     if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
         return (
-            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
-            f"it cannot give a p value below {format_p(smallest)}"
+            f"{_units(comparison, contrast.n, words)} {'is' if contrast.n == 1 else 'are'} too few for the test of "
+            f"{contrast.a} against {contrast.b}: it cannot give a p value below {format_p(smallest)}"
         )
     if contrast.needed.reason:
         return (
@@ -429,7 +432,7 @@ def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
 
 
 def _sentence(clause: str) -> str:
-    return f"{clause[0].upper()}{clause[1:]}."
+    return f"{capitalised(clause)}."
 
 
 def name_list(names: Sequence[str]) -> str:

@@ -362,7 +362,8 @@ def with_security_headers(app: App, port: int) -> App:
 
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
+        # A browser replaces the stored headers of a page, such as its own policy, by those of a 304 response.
+        if message["type"] == "http.response.start" and message["status"] != 304:
             headers = list(message.get("headers", ()))
             present = {name.lower() for name, _ in headers}
             message["headers"] = headers + [header for header in HEADERS.items() if header[0] not in present]

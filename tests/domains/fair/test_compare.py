@@ -213,10 +213,10 @@ def test_the_frontier_has_the_best_accuracy_at_every_cost(comparison: FairCompar
             prices.append(tokens[k - 1])
             point = {"chunk_size": size, "overlap": overlap, "top_k": k}
             values.append(slow_hits(system, TEXT, QUESTIONS, point).mean())
-    for trial in comparison.frontiers["hash,dim=16"]:
+    for trial in comparison.tunings["hash,dim=16"].frontier:
         affordable = [value for price, value in zip(prices, values, strict=True) if price <= trial.cost + 1e-9]
         assert trial.value == pytest.approx(max(affordable))
-    costs = [trial.cost for trial in comparison.frontiers["hash,dim=16"]]
+    costs = [trial.cost for trial in comparison.tunings["hash,dim=16"].frontier]
     assert costs == sorted(costs)
 
 

@@ -13,7 +13,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output import DONE, GATE_FAILED, Output, pass_output
-from equipoise.errors import InputError, ParameterError
+from equipoise.errors import InputError, ParameterError, UndefinedError, UnknownNameError
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -171,8 +171,6 @@ def _parse_widths(words: str | None) -> list[int] | None:
 
 def _parse_columns(words: str, known: list[str]) -> dict[str, str]:
     """``id=code,parent=above`` as a mapping."""
-    from equipoise.errors import UnknownNameError
-
     columns = {}
     for word in words.split(","):
         name, equals, column = word.partition("=")
@@ -756,7 +754,6 @@ def shape(out: Output, /, file: str | None, source: TreeSource, distances: str |
     """See ``SHAPE_HELP``."""
     from equipoise.domains.accounts.distances import read_distances
     from equipoise.domains.accounts.shape import shape_of_distances, tree_shape
-    from equipoise.errors import UndefinedError
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 

@@ -12,7 +12,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import ChoiceWithHint, MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ def _prices(words: tuple[str, ...]) -> dict[str, float]:
 
 def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
     """Print the answer or the JSON data, and the next command."""
-    from equipoise.cli.output import suggestion
     from equipoise.domains.bench.report import answer_parts
     from equipoise.report.view import View
 

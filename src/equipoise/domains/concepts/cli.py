@@ -14,7 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, after_comparison, pass_output, suggestion
 from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.errors import ParameterError
 from equipoise.types import Severity, with_label
@@ -211,7 +211,6 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
 
 def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
     """Print the suggested next command."""
-    from equipoise.cli.output import after_comparison, suggestion
     from equipoise.report.terminal import sort_by_severity
     from equipoise.runs.experiment_folder import RUNS, folder_names
 

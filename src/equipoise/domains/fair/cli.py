@@ -5,9 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
-from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,14 +17,14 @@ from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
-from equipoise.domains.fair.questions import read_questions
+from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
 from equipoise.errors import InputError, ParameterError
-from equipoise.io.documents import read_documents
+from equipoise.io.documents import TextDocument, read_documents
 from equipoise.models.vector_cache import document_folder
 from equipoise.report.terminal import Paragraph
-from equipoise.types import with_label
+from equipoise.types import packaged_toml, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -386,7 +384,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
 
-OPTION_DETAILS = loads((files("equipoise.domains.fair") / "option_details.toml").read_text(encoding="utf-8"))
+OPTION_DETAILS = packaged_toml("equipoise.domains.fair", "option_details.toml")
 """More about options, for ``eq explain --OPTION``."""
 
 DRAFT_HELP = """
@@ -546,8 +544,6 @@ def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> i
 def _demo_plan(config: StatsConfig) -> Plan:
     """The sample document, its questions and the grid."""
     from equipoise.domains.fair.experiment import prepare_comparison
-    from equipoise.domains.fair.questions import timekeeping
-    from equipoise.io.documents import TextDocument
 
     document, questions = timekeeping()
     settings = FairConfig(

@@ -19,7 +19,6 @@ from equipoise.stats.verdict import Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.costs import ModelCosts
     from equipoise.domains.fair.results import FairComparison, FairModelResult
     from equipoise.stats.comparison import Comparison, Contrast
 
@@ -156,10 +155,9 @@ def short_caption(data: FairComparison) -> Iterator[str]:
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
-    adjusted = "There is only one pair, so adj. p equals the unadjusted p value."
-    if pairs > 1:
-        adjusted = f"Adj. p is adjusted for {pairs} pairs."
-    return f"{adjusted} It accounts for the parameter selection." if nested else adjusted
+    adjusted = [f"Adj. p is adjusted for {pairs} pairs."] if comparison.is_adjusted else []
+    selection = ["The p value accounts for the parameter selection."] if nested else []
+    return " ".join([*adjusted, *selection])
 
 
 def _over_splits(data: FairComparison) -> str:
@@ -172,16 +170,17 @@ def _over_splits(data: FairComparison) -> str:
     return f", averaged over {splits} random splits (standard deviation between splits: up to {sd} points)"
 
 
-def _about_mcnemar(data: FairComparison) -> str:
+def _about_mcnemar(data: FairComparison, comparison: Comparison) -> str:
     """A note on the column of McNemar's test, and why models lack it."""
     counted = (
         " A question counts as answered if it is answered in most splits." if data.outcomes[0].tuning.splits > 1 else ""
     )
+    unadjusted = " and is not adjusted for the number of pairs" if comparison.is_adjusted else ""
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]
     skipped = f" It is n/a for models whose tied scores give fractional hits ({join_names(tied)})." if tied else ""
     return (
-        "McNemar p is that of McNemar's exact test. It ignores the parameter selection and is not adjusted for the "
-        f"number of pairs, so it is often much smaller than adj. p.{counted}{skipped}"
+        f"McNemar p is that of McNemar's exact test. It ignores the parameter selection{unadjusted}, so it is often "
+        f"much smaller than {comparison.p_heading}.{counted}{skipped}"
     )
 
 
@@ -244,7 +243,7 @@ def held_out_columns(data: FairComparison) -> list[ReportColumn]:
         columns.insert(0, ReportColumn("band", bands))
         adjusted = [_p(comparison, model.name) for model in ranked]
         note = _about_p(comparison, nested=tuned_apart)
-        columns.append(ReportColumn("adj. p", adjusted, right=True, rank=2, note=note))
+        columns.append(ReportColumn(comparison.p_heading, adjusted, right=True, rank=2, note=note))
     if tuned_apart:
         best = [_score(model.tuning.optimistic) for model in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=3, note=OPTIMISTIC_NOTE))
@@ -269,19 +268,20 @@ def pair_section(data: FairComparison) -> list[Section]:
     if comparison is None:
         return []
     pairs = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
+    unadjusted = ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=3)
     columns = [
         ReportColumn("model", [pair.a for pair in pairs], shortens="middle"),
         ReportColumn("minus", [pair.b for pair in pairs], shortens="middle"),
         ReportColumn("points", [FINE.signed_difference(pair.difference) for pair in pairs], right=True),
         ReportColumn("interval", [FINE.difference_interval(pair.interval) for pair in pairs], right=True, rank=2),
-        ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=3),
-        ReportColumn("adj. p", [format_p(pair.adjusted) for pair in pairs], right=True, rank=1),
+        *([unadjusted] if comparison.is_adjusted else []),
+        ReportColumn(comparison.p_heading, [format_p(pair.adjusted) for pair in pairs], right=True, rank=1),
     ]
     captions = [comparison_caption(comparison, "Model")]
     if data.mcnemar is not None:
         exact = [_exact_p(data.mcnemar, pair) for pair in pairs]
         columns.append(ReportColumn("McNemar p", exact, right=True, rank=4))
-        captions.append(_about_mcnemar(data))
+        captions.append(_about_mcnemar(data, comparison))
     return [Section("Every pair of models", (ReportTable.of(columns),), tuple(captions))]
 
 

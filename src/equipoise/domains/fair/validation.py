@@ -398,9 +398,10 @@ class ValidationResult:
     @property
     def summary(self) -> str:
         """The whole report as text for people."""
-        from equipoise.domains.fair.validation_report import validation_text
+        from equipoise.domains.fair.validation_report import validation_parts
+        from equipoise.report.terminal import render_text
 
-        return validation_text(self)
+        return render_text(*validation_parts(self)).rstrip("\n")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

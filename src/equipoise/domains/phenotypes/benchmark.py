@@ -287,7 +287,7 @@ class BenchmarkContext:
             card=terms.card,
             retrieved=retrieved,
             result=result,
-            slices=case_slices(result, self.resolved_cases, settings),
+            slices=case_slices(result, self.resolved_cases),
             details=case_details(retrieved, self.resolved_cases),
             seconds=seconds,
             diagnosis=diagnosis,

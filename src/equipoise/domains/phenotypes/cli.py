@@ -15,7 +15,7 @@ from equipoise.cli.main import CommandEntry, LazyGroup, SuggestingGroup
 from equipoise.cli.options import embedding_map, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
-from equipoise.errors import ParameterError
+from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.build import BuiltIndex
@@ -289,7 +289,6 @@ def build(
 def list_indexes(out: Output, index_dir: str | None) -> int:
     from equipoise.domains.phenotypes.index.build import resolve_index_dir
     from equipoise.domains.phenotypes.index.files import find_indexes
-    from equipoise.errors import EquipoiseError
 
     folder = resolve_index_dir(index_dir)
     indexes = find_indexes(folder)

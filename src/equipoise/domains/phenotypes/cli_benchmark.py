@@ -13,7 +13,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, after_comparison, pass_output, suggestion
 from equipoise.domains.phenotypes.cli import (
     annotations_option,
     check_strategy_applies,
@@ -28,7 +28,7 @@ from equipoise.domains.phenotypes.cli import (
     weights_option,
 )
 from equipoise.domains.phenotypes.defaults import DEFAULT_MODEL
-from equipoise.errors import InputError, ParameterError
+from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.types import install_command, with_label
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ def _read_cases(data: str | None, language: str | None) -> tuple[Case, ...]:
 
 def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, folder: str | None, fail_on: str | None) -> int:
     """Show the report or JSON, write the files, and return the exit status."""
-    from equipoise.cli.output import after_comparison, suggestion
     from equipoise.domains.phenotypes.report import benchmark_view
     from equipoise.report.terminal import sort_by_severity
 
@@ -291,7 +290,6 @@ def compare(
 ) -> int:
     from equipoise.cli.compare import read_systems
     from equipoise.cli.inputs import EvidenceOptions, SystemInput, parse_systems
-    from equipoise.errors import StoreError
     from equipoise.runs.compare import compare as compare_systems
     from equipoise.runs.run_folder import find_runs
 

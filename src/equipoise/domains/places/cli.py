@@ -142,7 +142,7 @@ class ScoreInputs:
         if previous is None and test is not None and history is not None:
             previous = test.previous
         if self.user is not None:
-            users = read_column(self.user, "--user")
+            users = read_column(self.user, "--user", filled=True)
         elif users is None and test is not None:
             users = test.users
         return {
@@ -405,7 +405,7 @@ def compare(
         padding=padding,
         unseen=unseen,
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),
-        users=None if user is None else read_column(user, "--user"),
+        users=None if user is None else read_column(user, "--user", filled=True),
         answerable=answerable,
         device=device,
     )

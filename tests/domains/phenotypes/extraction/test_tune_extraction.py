@@ -25,7 +25,7 @@ from equipoise.domains.phenotypes.extraction.tuning import (
     refined_configurations,
     tune_extraction,
 )
-from equipoise.domains.phenotypes.extraction.tuning_results import pareto_frontier, read_tuned_parameters
+from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, ParameterError
@@ -34,6 +34,7 @@ from equipoise.metrics.sets import SetF1
 from equipoise.report.terminal import Paragraph
 from equipoise.runs.gate import check_gate
 from equipoise.runs.run_folder import load_run
+from equipoise.tuning.grid import pareto_front
 from toy_ontology import retrieve_candidates
 
 CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN}
@@ -193,7 +194,7 @@ def test_more_folds_than_documents_are_an_error(ontology: Ontology, signs: Annot
 def test_the_frontier_has_the_trials_that_no_trial_dominates() -> None:
     precision, recall = (0.9, 0.5, 0.6, 0.6, 0.1, 1.0), (0.1, 0.5, 0.5, 0.4, 0.9, 0.99)
     # The last trial is a baseline outside the grid.
-    frontier = pareto_frontier(precision[:5], recall[:5])
+    frontier = pareto_front(-np.array(recall[:5]), np.array(precision[:5]))[::-1]
     dominated = {
         trial
         for trial in range(5)
