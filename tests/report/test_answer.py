@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,13 @@ import pytest
 from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
+    MAX_ROWS,
     AnswerOptions,
     comparison_answer,
     finding_lines,
     single_answer,
 )
+from equipoise.report.export.tables import format_parts
 from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import ReportColumn, console
 from equipoise.runs.compare import compare
@@ -191,3 +194,29 @@ def test_a_comparison_writes_its_page_and_its_chart(tmp_path: Path) -> None:
     chart = comparison.plot()
     assert len(chart.spec["data"]["values"]) == 3
     assert set(chart._repr_mimebundle_()) == {"application/vnd.vegalite.v6+json", "text/plain"}
+
+
+def test_csv_has_unrounded_numbers_in_separate_columns() -> None:
+    comparison = compare_models({"a": 0.9, "b": 0.88, "c": 0.3})
+    text_column = ReportColumn("chunks", ["4,609", "n/a (one seed)", "-"], right=True)
+    answer = comparison_answer(comparison, AnswerOptions(QUESTIONS, columns=(text_column,)))
+    rows = list(csv.DictReader(io.StringIO(format_parts(answer.parts(), "csv"))))
+    assert [row["model"] for row in rows] == list(comparison.order)
+    assert [row["chunks"] for row in rows] == ["4609", "", ""]
+    for row in rows:
+        estimate = comparison.estimates[row["model"]][comparison.primary]
+        assert float(row["accuracy"]) == estimate.value
+        assert (float(row["low"]), float(row["high"])) == (estimate.interval.low, estimate.interval.high)
+        assert (int(row["rank_low"]), int(row["rank_high"])) == comparison.ranks[row["model"]]
+        tied = row["model"] in (comparison.leader, *comparison.tied_with_leader)
+        assert bool(int(row["significantly_worse"])) is not tied
+
+
+def test_a_terminal_shows_the_first_systems_and_counts_the_others() -> None:
+    names = [f"model{number:02}" for number in range(MAX_ROWS + 4)]
+    answer = comparison_answer(compare_models(dict.fromkeys(names, 0.5)), AnswerOptions(QUESTIONS))
+    table = printed(answer.parts(quiet=True)).split("vs. best")[1]
+    assert table.count("model") == MAX_ROWS
+    assert "\n4 more: add -v.\n" in table
+    assert " more: " not in printed(answer.parts(verbose=True))
+    assert len(format_parts(answer.parts(), "csv").splitlines()) == 1 + len(names)

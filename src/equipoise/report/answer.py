@@ -36,6 +36,7 @@ from equipoise.types import Direction, Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 
 SAMPLE_SIZE = "EQ304"
@@ -47,6 +48,8 @@ TIED_AND_RANK = (
 )
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
+MAX_ROWS = 8
+"""Further systems are counted; ``--verbose`` and files have all."""
 METRIC_RANK = 10
 """Columns of other metrics are dropped before those of the primary one."""
 
@@ -67,12 +70,17 @@ class Answer:
     """Whether ``details`` is followed by how to look up the codes of the findings."""
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
+    max_rows: int = 0
+    """How many rows of the table a terminal shows without ``--verbose``; 0 for all."""
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
         """The answer for the terminal; ``quiet`` leaves out the notes, ``verbose`` leaves findings to the details."""
         parts: list[Part] = [Paragraph(self.headline, style="bold")]
         parts += [Paragraph(self.failures)] if self.failures else []
-        parts += [Paragraph(""), TerminalTable(self.columns)] if self.columns else []
+        if self.columns:
+            # The least important columns are left out of a narrow terminal without a word.
+            table = TerminalTable(self.columns) if verbose else TerminalTable(self.columns, "", self.max_rows)
+            parts += [Paragraph(""), table]
         parts += map(Paragraph, self.warnings)
         if quiet:
             return parts
@@ -135,6 +143,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         details=options.details,
         explains_codes=options.explains_codes,
         explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
+        max_rows=MAX_ROWS,
     )
 
 
@@ -180,8 +189,14 @@ def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[Repor
         estimates = [comparison.estimates[name][metric] for name in comparison.order]
         decimals = estimate_decimals(estimates)
         cells = [format_value(estimate.value, decimals) for estimate in estimates]
-        columns.append(ReportColumn(with_unit(metric, estimates[0].unit), cells, right=True, rank=METRIC_RANK + index))
+        head = with_unit(metric, estimates[0].unit)
+        columns.append(metric_column(head, cells, estimates, rank=METRIC_RANK + index))
     return columns
+
+
+def metric_column(head: str, cells: Sequence[str], estimates: Sequence[Estimate], rank: int = 0) -> ReportColumn:
+    """Formatted scores, with the unrounded values for files."""
+    return ReportColumn(head, cells, right=True, rank=rank, values={head: [estimate.value for estimate in estimates]})
 
 
 def _answer_columns(
@@ -191,26 +206,40 @@ def _answer_columns(
     order, primary = comparison.order, comparison.primary
     estimates = [comparison.estimates[name][primary] for name in order]
     return (
-        ReportColumn("rank", [format_ranks(*comparison.ranks[name]) for name in order]),
-        ReportColumn(words.system, marked_names(comparison), shortens="middle"),
+        rank_column([comparison.ranks[name] for name in order]),
+        ReportColumn(words.system, marked_names(comparison), shortens="middle", values={words.system: order}),
         *score_columns(estimates, shown, words.metric or primary),
-        ReportColumn("vs. best", [_status(comparison, name) for name in order], rank=2),
+        status_column([_status(comparison, name) for name in order]),
         *columns,
     )
 
 
+def rank_column(ranks: Sequence[tuple[int, int]]) -> ReportColumn:
+    """The lowest and the highest possible rank of every system."""
+    ends = {"rank_low": [low for low, _ in ranks], "rank_high": [high for _, high in ranks]}
+    return ReportColumn("rank", [format_ranks(*ends) for ends in ranks], values=ends)
+
+
+def status_column(statuses: Sequence[str]) -> ReportColumn:
+    """Whether every system is significantly worse than the best one."""
+    worse = [None if status == "n/a" else int(status == WORSE) for status in statuses]
+    return ReportColumn("vs. best", statuses, rank=2, values={"significantly_worse": worse})
+
+
 def score_columns(estimates: Sequence[Estimate], shown: ScoreFormat, metric: str) -> tuple[ReportColumn, ReportColumn]:
     """The scores and their intervals."""
-    confidence_level = format_percent(estimates[0].interval.confidence_level)
+    intervals = [estimate.interval for estimate in estimates]
     return (
-        ReportColumn(metric, [shown.value(estimate.value) for estimate in estimates], right=True),
-        ReportColumn(
-            f"{confidence_level} interval",
-            [shown.interval(estimate.interval) if estimate.interval.known else "n/a" for estimate in estimates],
-            right=True,
-            rank=1,
-        ),
+        metric_column(metric, [shown.value(estimate.value) for estimate in estimates], estimates),
+        interval_column([shown.interval(item) if item.known else "n/a" for item in intervals], intervals),
     )
+
+
+def interval_column(cells: Sequence[str], intervals: Sequence[Interval]) -> ReportColumn:
+    """Formatted confidence intervals, with the unrounded ends for files."""
+    head = f"{format_percent(intervals[0].confidence_level)} interval"
+    ends = {"low": [interval.low for interval in intervals], "high": [interval.high for interval in intervals]}
+    return ReportColumn(head, cells, right=True, rank=1, values=ends)
 
 
 def _status(comparison: Comparison, name: str) -> str:

@@ -267,7 +267,12 @@ def cost_report_columns(
     columns = [column for column in cost_columns(names, costs) if column.name in ANSWER_COSTS]
     return tuple(
         ReportColumn(
-            column.title, [text or "-" for text in column.texts], right=True, rank=COST_RANK + index, extra=True
+            column.title,
+            [text or "-" for text in column.texts],
+            right=True,
+            rank=COST_RANK + index,
+            extra=True,
+            values={column.title: column.values},
         )
         for index, column in enumerate(columns)
     )
