@@ -164,16 +164,16 @@ def test_costs_are_columns_and_unknown_ones_are_dashes() -> None:
         ["a", "b"], {"a": {"dims": 384.0, "documents_per_second": 500.0}, "b": {"dims": None}}
     )
     assert [(column.head, list(column.cells)) for column in columns] == [
+        ("s/1k texts", ["2", "-"]),
         ("dims", ["384", "-"]),
-        ("seconds per 1,000 texts", ["2", "-"]),
     ]
 
 
 def test_costs_of_systems_that_embed_chunks_are_per_chunk() -> None:
     costs = {"a": {"documents_per_second": 500.0, "price": 2.0, "chunks": 40.0}, "b": {"documents_per_second": 50.0}}
     assert [column.head for column in cost_report_columns(["a", "b"], costs)] == [
-        "seconds per 1,000 chunks",
-        "US dollars per million chunks",
+        "$/M chunks",
+        "s/1k chunks",
     ]
 
 
