@@ -14,6 +14,7 @@ from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
     MAX_ROWS,
+    METRIC_RANK,
     AnswerOptions,
     comparison_answer,
     finding_lines,
@@ -72,7 +73,7 @@ def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
     assert answer.headline.endswith(f"but {second} is not significantly worse.")
     statuses = next(column for column in answer.columns if column.head == "vs. best").cells
     assert dict(zip(comparison.order, statuses, strict=True)) == {first: "", second: "tied", third: "worse"}
-    assert any(" questions would be needed to distinguish " in note for note in answer.notes)
+    assert any(" questions would distinguish " in note for note in answer.notes)
 
 
 def test_percent_and_fractions_are_not_mixed() -> None:
@@ -127,9 +128,20 @@ def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
     with_other_message = printed(finding_lines([*many, replace(many[0], message="another metric")]), 80)
     assert with_other_message.strip() == rest[-1]
     of_metrics = [replace(many[0], title=f"{metric} at its ceiling") for metric in ("MRR", "HR@1")]
-    assert printed(finding_lines(of_metrics)).strip() == "- EQ110  MRR at its ceiling (a); HR@1 at its ceiling (a)"
+    assert printed(finding_lines(of_metrics)).strip() == "- EQ110  MRR at its ceiling (a) (and 1 similar finding)"
     issues = [replace(finding, severity=Severity.ISSUE) for finding in many]
     assert printed(finding_lines(issues)).strip() == "! EQ110  a: the corpus size is unknown (and 2 similar findings)"
+
+
+def test_other_metrics_are_left_out_before_names_are_shortened_and_costs_after_them() -> None:
+    name = "a-model-with-quite-a-long-name"
+    comparison = compare_models({name: 0.6, "b": 0.5})
+    metric = ReportColumn("MRR", ["0.5", "0.4"], right=True, rank=METRIC_RANK)
+    costs = cost_report_columns(comparison.order, {name: {"documents_per_second": 9.0}, "b": {}})
+    table = printed(comparison_answer(comparison, AnswerOptions(QUESTIONS, columns=(metric, *costs))).parts(), 85)
+    assert name in table
+    assert "s/1k texts" in table
+    assert "MRR" not in table
 
 
 def test_further_codes_are_listed_without_messages() -> None:
