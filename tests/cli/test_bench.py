@@ -36,8 +36,10 @@ def test_a_run_prints_the_decision_first(eq: Eq, data: Path) -> None:
     lines = result.stdout.splitlines()
     assert "20 queries" in lines[0]
     assert lines[2].split()[:3] == ["rank", "system", "nDCG@10"]
-    assert any(line.startswith("faq: retrieval, 20 queries") for line in lines)
-    assert len(lines) <= 18
+    assert len(lines) <= 15
+    verbose = eq("bench", "run", "faq.csv", "--models", "hash", *FAST, "-v").stdout
+    assert verbose.startswith("faq: retrieval, 20 queries, 20 documents\n")
+    assert "queries: question; documents: answer." in verbose
 
 
 def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:

@@ -115,8 +115,11 @@ def test_a_repeated_command_resumes_from_the_output_folder(fair: Run, folder: Pa
 def test_runs_of_another_grid_in_the_folder_are_reported(fair: Run) -> None:
     fair("--models", "bm25:", "tfidf:", *GRID, "-o", "mix")
     small = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "1", "--tokenizer", "words"]
-    result = fair("--models", "bm25:", "hash", *small, "-o", "mix")
-    assert "tfidf in mix is not part of this comparison (it was computed with other options)" in result.stderr
+    result = fair("--models", "hash", *small, "-o", "mix")
+    assert "bm25, tfidf in mix are not part of this comparison (computed with other options)" in result.stderr
+    replaced = fair("--models", "bm25:", *small, "-o", "mix")
+    assert replaced.exit_code == 2, "the run of bm25 with the first grid would be lost"
+    assert "error[E500]" in replaced.stderr
     same = fair("--models", "bm25:", "hash", *small, "-o", "alone")
     assert "not part of this comparison" not in same.stderr
 

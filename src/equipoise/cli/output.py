@@ -58,6 +58,7 @@ class Output:
     def set_format(self, to: str | None, path: str | None) -> None:
         """Write tables as ``to``, by default the format of its file extension."""
         if path is not None:
+            from equipoise.cli.output_files import check_suffix
             from equipoise.runs.experiment_folder import check_writable
 
             suffix = PurePath(path).suffix.casefold()
@@ -68,6 +69,7 @@ class Output:
                     f"{path} does not have the file extension of a table format",
                     hint=pointers("values")["format"]["html"] if suffix == ".html" else known,
                 )
+            check_suffix(path, to)
             check_writable(path, example="table.md")
         self.json = self.format_of(to) == "json"
         self.to, self.path = "" if to in (None, "json") else to, path
@@ -81,9 +83,9 @@ class Output:
     def finish(self) -> None:
         """Write the file of ``-o``, if there is one."""
         if self.path is not None and self._buffer:
-            from equipoise.io.atomic import write_text
+            from equipoise.cli.output_files import write_output
 
-            write_text(self.path, "".join(self._buffer))
+            write_output(self.path, "".join(self._buffer), self.to or "json")
             self.note(f"wrote {self.path}")
 
     def write(self, text: str) -> None:

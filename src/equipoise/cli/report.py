@@ -14,6 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.inputs import separate_experiments
 from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output_files import check_is_page, check_suffix, write_output
 from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import catalogue_with
@@ -73,6 +74,8 @@ def report(
             f"a report is an HTML file, and {output} does not end in .html",
             hint=f"write -o {Path(output).with_suffix('.html')}; eq export writes other formats",
         )
+    if check_is_page(output):
+        out.note(f"{output} is an earlier report, and is replaced")
     from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views
@@ -272,6 +275,8 @@ def export(
     to = out.format_of(to)
     if to is None:
         raise ParameterError("--to is missing", hint=f"choose a format: {', '.join(FORMATS())}")
+    if output is not None:
+        check_suffix(output, to)
     from equipoise.report.export import export as written
     from equipoise.report.publish import StoredExperiment, comparable_groups
 
@@ -309,7 +314,7 @@ def export(
     if output is None:
         out.file("\n".join(texts))
     else:
-        write_text(output, "\n".join(texts))
+        write_output(output, "\n".join(texts), to)
         out.note(f"wrote {output}")
     for caution in (*experiment.notes, *cautions):
         out.note(f"caution: {caution}")

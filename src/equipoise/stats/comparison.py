@@ -237,6 +237,18 @@ class Comparison:
         return tuple(name for name in self.scored[1:] if letters & set(self.bands[name]))
 
     @cached_property
+    def could_be_best(self) -> tuple[str, ...]:
+        """The leader, and the tied systems for which the interval of the difference from it includes 0, best first.
+
+        That interval is not adjusted for the number of pairs, so that a system does not become a candidate only because
+        others were added.
+        """
+        if self.leader is None:
+            return ()
+        intervals = [(name, self.contrast(self.leader, name).interval) for name in self.tied_with_leader]
+        return (self.leader, *(name for name, interval in intervals if interval.covers(0.0) or not interval.known))
+
+    @cached_property
     def bands(self) -> Mapping[str, tuple[str, ...]]:
         """The letters of each system on the primary metric; those that share one are not significantly different."""
         return self.bands_on(self.primary)

@@ -225,16 +225,12 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
         f"{higher} than that of {others[0]} (by {_certainty(comparison, contrast, words)})"
-        f"{_and_others(others[1:], words)}.{BORDERLINE if _includes_zero(contrast.interval) else ''}{tail}"
+        f"{_and_others(others[1:], words)}.{BORDERLINE if contrast.interval.covers(0.0) else ''}{tail}"
     )
 
 
 BORDERLINE = " The interval includes 0: test and interval use different methods, so treat this as borderline."
 """For a significant difference: the randomisation test can reject where the interval of the mean still includes 0."""
-
-
-def _includes_zero(interval: Interval) -> bool:
-    return interval.known and interval.low <= 0.0 <= interval.high
 
 
 def _and_others(others: Sequence[str], words: Vocabulary) -> str:
@@ -273,7 +269,7 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate the best system from the next, or the first undecided pair.
 
-    ``brief`` leaves out the adjustment, the assumed difference, and what would show which system is best.
+    ``brief`` leaves out power and adjustment, the assumed difference, and the pairs that do not decide which is best.
     """
     best, tied = comparison.leader, comparison.tied_with_leader
     scored = comparison.scored
@@ -284,15 +280,15 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
         if len(tied) > 1 and all(map(_is_equal, contrasts)):
             return f"The scores of all {len(tied) + 1} tied {words.system}s are equal on every {words.unit}."
         return _sentence(_separation(comparison, contrasts[0], words, brief=brief))
+    contrast = comparison.contrast(best, next(name for name in scored if name != best))
     undecided = comparison.undecided
-    if undecided:
+    if undecided and not brief:
         first, n_more = undecided[0], len(undecided) - 1
         more = f" (and {n_more} more {'pair' if n_more == 1 else 'pairs'})" if n_more else ""
         separation = _separation(comparison, first, words, brief=brief)
         return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
-    contrast = comparison.contrast(best, next(name for name in scored if name != best))
-    detectable = _detectable(comparison, contrast, words)
-    if len(scored) == 2:  # the decision already states that the only pair is significantly different
+    detectable = _detectable(comparison, contrast, words, brief=brief)
+    if brief or len(scored) == 2:  # the decision already states that the only pair is significantly different
         return _sentence(detectable) if detectable else ""
     return _sentence("; ".join(filter(None, ("all pairs are significantly different", detectable))))
 
@@ -318,9 +314,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     if contrast.needed.value > contrast.n:
         units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
         if brief:
-            return (
-                f"{units} would be needed to distinguish {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
-            )
+            return f"{units} would distinguish {contrast.a} from {contrast.b}"
         return f"{units} {_planned_test(comparison, contrast, words)}"
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
@@ -383,7 +377,7 @@ def units_to_show_best_note(comparison: Comparison) -> str:
     )
 
 
-def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
+def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool) -> str:
     """The smallest difference that could be shown: that of the first two, since others may vary far more."""
     if not contrast.detectable.known:
         return ""
@@ -391,10 +385,8 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
     shown = format_value(size, max(0, 1 - floor(log10(size))) if size > 0 else 0)
     between = " between the first two" if len(comparison.scored) > 2 else ""
     units = _units(comparison, contrast.n, words)
-    return (
-        f"{units} can detect differences of about {shown}{' points' if words.percent else ''} or more{between} "
-        f"{_with_power(comparison)}"
-    )
+    text = f"{units} can detect differences of about {shown}{' points' if words.percent else ''} or more{between}"
+    return text if brief else f"{text} {_with_power(comparison)}"
 
 
 def _certainty(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:

@@ -276,7 +276,7 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
 def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Print the runs in the folder that are not part of this comparison."""
     unrelated = comparison.unrelated_runs(folder)
-    for same_setup, reason in ((True, "it is not among --models"), (False, "it was computed with other options")):
+    for same_setup, reason in ((True, "not among --models"), (False, "computed with other options")):
         names = [name for name, same in unrelated.items() if same == same_setup]
         if names:
             verb = "is" if len(names) == 1 else "are"
@@ -397,7 +397,7 @@ nothing is downloaded. With --model, a hosted chat model writes questions; its k
 Answers are copied from the document. A draft is dropped if its question contains the answer, if the answer occurs
 several times or belongs to another draft, or if the question nearly duplicates another one. Each draft has its
 passage and the key "draft": edit the question, remove the key, and run eq fair validate. eq fair compare rejects
-drafts unless --allow-drafts is given.
+drafts unless --allow-drafts is given. An existing question set is never replaced.
 """
 
 N_SHOWN_DRAFTS = 5
@@ -430,10 +430,12 @@ def draft(
     out: Output, /, docs: tuple[str, ...], n_questions: int, model: str | None, language: str | None, output: str | None
 ) -> int:
     """See ``DRAFT_HELP``."""
-    from equipoise.domains.fair.draft import check_draft_path, draft_questions
+    from equipoise.domains.fair.draft import check_draft_path, check_not_replaced, draft_questions
 
     if output is not None:
         check_draft_path(Path(output))
+        if model is not None:  # a chat model costs money, and never writes the same questions twice
+            check_not_replaced(Path(output))
     with out.working("reading the documents"):
         documents = read_documents(*docs, cache=document_folder())
     with out.count("drafting questions", n_questions) as count:
