@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -301,10 +302,15 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     if isinstance(error, click.NoSuchOption) and context is not None:
         message = f"{context.command_path} has no option {error.option_name}"
         hint = suggest_option(error.option_name, context) or hint
+    elif context is not None and (extra := _EXTRA_ARGUMENT.match(message)):
+        option = pointers("arguments").get(context.command_path.partition(" ")[2])
+        hint = f"write {option} {extra[1]}" if option else hint
     elif isinstance(error, click.BadOptionUsage) and not hint:
         hint = f"write a value after {error.option_name}"
     return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
 
+
+_EXTRA_ARGUMENT = re.compile(r"Got unexpected extra arguments? \((\S+?)[ )]")
 
 INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data", "--input", "--file", "--results")
 """Options that users try for inputs, which are arguments of most commands."""
@@ -312,7 +318,7 @@ INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data
 
 @cache
 def pointers(kind: str) -> dict[str, Any]:
-    """The ``commands``, ``options`` or ``values`` that users try, and what does it."""
+    """The ``commands``, ``options``, ``arguments`` or ``values`` that users try, and what does it."""
     from importlib.resources import files
     from tomllib import loads
 
