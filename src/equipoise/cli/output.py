@@ -302,6 +302,8 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     if isinstance(error, click.NoSuchOption) and context is not None:
         message = f"{context.command_path} has no option {error.option_name}"
         hint = suggest_option(error.option_name, context) or hint
+    elif isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        hint = f"write {error.param.opts[-1]} {error.param.metavar or 'VALUE'}"
     elif context is not None and (extra := _EXTRA_ARGUMENT.match(message)):
         option = pointers("arguments").get(context.command_path.partition(" ")[2])
         hint = f"write {option} {extra[1]}" if option else hint
