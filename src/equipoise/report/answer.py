@@ -47,6 +47,8 @@ TIED_AND_RANK = (
     "significant differences of all pairs. A tied {system} could be best if the interval of its difference from the "
     "best, which is not adjusted for the number of pairs, includes 0."
 )
+UNKNOWN_INTERVALS = "Intervals shown as n/a"
+"""The start of the note on them."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 MAX_ROWS = 8
@@ -110,7 +112,8 @@ class AnswerOptions:
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
     about chance (empty: the sentence starts with "Chance level"), ``score_note`` follows it in the same line.
     ``notes`` are further lines. ``details`` says where the rest is. ``cheapest`` is the cheapest of the systems that
-    could be best (``Comparison.could_be_best``), if known.
+    could be best (``Comparison.could_be_best``), if known. ``sample_size`` replaces the sentence about the units that
+    would be needed.
     """
 
     words: Vocabulary
@@ -124,6 +127,7 @@ class AnswerOptions:
     details: str = ""
     explains_codes: bool = False
     cheapest: str = ""
+    sample_size: str | None = None
 
 
 def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
@@ -132,7 +136,8 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     uninformative = why_uninformative(comparison, words)
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
-    size, first_line = sample_size(comparison, words, brief=True), headline(comparison, words, uninformative)
+    size, first_line = options.sample_size, headline(comparison, words, uninformative)
+    size = sample_size(comparison, words, brief=True) if size is None else size
     if len(comparison.could_be_best) > 1 and not uninformative and options.cheapest:
         first_line = f"{first_line} {cheapest_sentence(options.cheapest)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
@@ -206,7 +211,8 @@ def _answer_columns(
         ReportColumn(words.system, marked_names(comparison), shortens="middle", values={words.system: order}),
         *score_columns(estimates, shown, words.metric or primary),
         status_column([_status(comparison, name) for name in order]),
-        *columns,
+        # Names are not shortened for further columns.
+        *(replace(column, extra=True) for column in columns),
     )
 
 
@@ -280,7 +286,7 @@ def _unknown_intervals(estimates: Sequence[Estimate]) -> list[str]:
     """Why intervals in the table are n/a."""
     reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates)
     reasons.pop("", None)
-    return [f"Intervals shown as n/a: {'; '.join(reasons)}."] if reasons else []
+    return [f"{UNKNOWN_INTERVALS}: {'; '.join(reasons)}."] if reasons else []
 
 
 def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreFormat, baseline: str) -> str:

@@ -280,6 +280,16 @@ def score_places(
     )
 
 
+def on_device(matrix: Any, device: str) -> Any:
+    """The logits as a tensor on the device, so that they are ranked there."""
+    from equipoise.geometry.gpu_search import torch_device
+
+    where = torch_device(device)
+    import torch
+
+    return torch.from_numpy(np.array(matrix)).to(where)
+
+
 def _probability_columns(
     logits: Any,
     classified: ClassificationOutput,
