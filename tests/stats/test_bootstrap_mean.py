@@ -210,8 +210,8 @@ def test_clusters_of_hits_only_count_as_one_trial_each() -> None:
     [
         ([np.nan, np.nan], None, "no defined value"),
         ([], None, "no defined value"),
-        ([0.5, np.nan], None, "one unit"),
-        ([1.0], None, "one unit"),
+        ([0.5, np.nan], None, "one value"),
+        ([1.0], None, "one value"),
         ([0.1, 0.5, 0.7], ["a", "a", "a"], "one cluster"),
         ([0.5] * 30, None, "all values are equal"),
         ([0.1, 0.3] * 15, np.repeat(np.arange(15), 2), "all clusters have the same mean"),
@@ -340,8 +340,8 @@ def undefined_below(rows: NumberRows, min_distinct: int) -> float:
     ("metric", "units", "reason"),
     [
         (mean_of, 0, "no defined value"),
-        (mean_of, 1, "one unit"),
-        (mean_of, 4, "4 units are too few to resample"),
+        (mean_of, 1, "one value"),
+        (mean_of, 4, "4 values are too few to resample"),
         (lambda rows: float("nan"), 30, "the value is undefined"),
         (lambda rows: 0.7, 30, "every resample gives the same value"),
         (lambda rows: undefined_below(rows, 30), 30, "undefined on 50 of 50 resamples"),

@@ -124,7 +124,7 @@ def test_contrasts_agree_with_scipy():
     [
         (np.zeros(9), "all values are equal"),
         (np.full(9, 0.1), "all values are equal"),
-        (np.r_[0.5, np.full(8, nan)], "one unit"),
+        (np.r_[0.5, np.full(8, nan)], "one value"),
         (np.full(9, nan), "no defined value"),
     ],
 )
@@ -155,6 +155,13 @@ def test_reversed_contrasts_change_signs():
     assert reversed_contrast.interval.low == -contrast.interval.high
     assert (reversed_contrast.wins, reversed_contrast.losses) == (contrast.losses, contrast.wins)
     assert reversed_contrast.reversed() == contrast
+
+
+def test_a_reversed_contrast_of_equal_systems_has_no_negative_zero():
+    (contrast,) = compare_results(shifted_results([0.0, 0.0], noise=0.0), config=FAST_CONFIG).contrasts
+    reversed_contrast = replace(contrast, interval=Interval(0.0, 0.0)).reversed()
+    numbers = (reversed_contrast.difference, reversed_contrast.interval.low, reversed_contrast.interval.high)
+    assert [str(number) for number in numbers] == ["0.0"] * 3
 
 
 def test_wins_follow_the_direction_of_the_metric():
@@ -205,6 +212,15 @@ def test_leader_bands_and_ranks_of_clearly_separate_systems():
     lower_is_better = compare_results(shifted_results([0.0, 2.0, 1.0], better=DOWN), config=FAST_CONFIG)
     assert lower_is_better.leader == "a"
     assert lower_is_better.bands == {"a": ("a",), "b": ("c",), "c": ("b",)}
+
+
+def test_a_system_that_is_tied_only_by_the_correction_could_not_be_best():
+    compared = compare_results(shifted_results([0.15, *[0.1] * 8, 0.0]), config=FAST_CONFIG)
+    assert {"a", "j"} <= {compared.leader, *compared.tied_with_leader}
+    assert not compared.contrast(compared.leader, "j").interval.covers(0.0)
+    assert compared.could_be_best[0] == compared.leader
+    assert "j" not in compared.could_be_best
+    assert {"b", "c"} <= set(compared.could_be_best)
 
 
 def test_units_undefined_in_either_system_are_excluded_and_counted():
@@ -410,7 +426,7 @@ def test_comparisons_without_values_serialise_to_strict_json():
     report = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert report["leader"] is None
     assert report["contrasts"][0]["p"] is None
-    assert report["contrasts"][0]["reason"] == "no unit is defined for both"
+    assert report["contrasts"][0]["reason"] == "no value is defined for both"
     assert comparison.verdict() == "Inconclusive: no system has a value of m on these 4 units."
 
 

@@ -222,13 +222,17 @@ def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
         n_differing = (first.wins or 0) + (first.losses or 0)
         yield Observation(
             f"{first.a}, {first.b}",
-            f"their {metric_in_sentence(comparison.primary)} differs on only {n_differing} of {first.n:,} "
+            f"their {metric_in_sentence(comparison.primary)} differs on {_share(n_differing, first.n)} "
             f"{comparison.words.plural}, so the {format_percent(first.interval.confidence_level)} interval of the "
             f"difference, {format_interval(first.interval)}, may be too narrow{more}",
             tuple(
                 with_label(f"{pair.a}, {pair.b}", f"{pair.wins} won, {pair.losses} lost, n {pair.n}") for pair in pairs
             ),
         )
+
+
+def _share(part: int, total: int) -> str:
+    return f"all {total:,}" if part == total else f"only {part:,} of {total:,}"
 
 
 CHECKS = declared_checks(

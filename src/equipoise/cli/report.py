@@ -14,7 +14,9 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
+from equipoise.cli.inputs import separate_experiments
 from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output_files import check_is_page, check_suffix, write_output
 from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import catalogue_with
@@ -74,6 +76,8 @@ def report(
             f"a report is an HTML file, and {output} does not end in .html",
             hint=f"write -o {Path(output).with_suffix('.html')}; eq export writes other formats",
         )
+    if check_is_page(output):
+        out.note(f"{output} is an earlier report, and is replaced")
     from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views
@@ -119,7 +123,8 @@ def report(
             view=experiment.view,
             folder_notes=experiment.notes,
         )
-        page = write_report(experiment.runs, output, chosen, split=len(runs) == 1, progress=step)
+        with separate_experiments(runs):
+            page = write_report(experiment.runs, output, chosen, split=len(runs) == 1, progress=step)
     for caution in (*page.cautions, *experiment.notes):
         out.note(f"caution: {caution}")
     if out.json:
@@ -192,7 +197,7 @@ def _report_places(out: Output, runs: list[tuple[str, Path]], output: str, chose
 
 
 def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
-    """The run directories of the command line with their names; each directory once."""
+    """The run directories of the command line, each once; a name that is given for one of a folder is its name."""
     named: dict[Path, tuple[str, Path]] = {}
     for word in words:
         name, path = _named(word)
@@ -203,7 +208,8 @@ def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
                 hint="choose one run directory, or omit the name",
             )
         for run in runs:
-            named.setdefault(run.resolve(), (name, run))
+            if name or run.resolve() not in named:
+                named[run.resolve()] = (name, run)
     return list(named.values())
 
 
@@ -282,6 +288,8 @@ def export(
     to = out.format_of(to)
     if to is None:
         raise ParameterError("--to is missing", hint=f"choose a format: {', '.join(FORMATS())}")
+    if output is not None:
+        check_suffix(output, to)
     from equipoise.report.export import export as written
     from equipoise.report.publish import StoredExperiment, comparable_groups
 
@@ -295,7 +303,8 @@ def export(
             hint=f"export one of them: eq export {folder} --to {to}",
         )
     texts, cautions = [], []
-    with out.progress(len(experiment.runs) + len(groups)) as step:
+    each = separate_experiments(runs, f"eq export {{runs}} --to {to}")
+    with each, out.progress(len(experiment.runs) + len(groups)) as step:
         for name, group in groups.items():
             stored = []
             for _, path in group:
@@ -318,7 +327,7 @@ def export(
     if output is None:
         out.file("\n".join(texts))
     else:
-        write_text(output, "\n".join(texts))
+        write_output(output, "\n".join(texts), to)
         out.note(f"wrote {output}")
     for caution in (*experiment.notes, *cautions):
         out.note(f"caution: {caution}")

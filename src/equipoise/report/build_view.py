@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,7 +40,7 @@ from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_count, 
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
-from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, n_scored, plural
+from equipoise.stats.verdict import DISPLAY, EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, plural
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class RunSet:
     def n(self) -> int:
         """The number of units that the verdict is about: those with a value of the primary metric."""
         if self.comparison is not None:
-            return n_scored(self.comparison)
+            return self.comparison.n_scored
         return self.estimates(self.primary)[0].n
 
     @property
@@ -477,7 +478,7 @@ def build_view(
     findings = (shown.answer.findings if stored_answer else ()) or subject.findings
     return RunsView(
         answer=replace(shown.answer, findings=findings),
-        sections=shown.sections,
+        sections=tuple(section for section in shown.sections if section.on_page),
         citation=shown.citation,
         title=heading,
         subtitle=data_and_dates([run.manifest for run in subject.runs]),
@@ -508,14 +509,19 @@ def read_runs(named: Sequence[tuple[str, Path]], primary: str | None = None) -> 
     Evidence is read only if a metric needs it.
     """
     runs: dict[str, StoredRun] = {}
+    repeated: list[StoredRun] = []
     for name, path in named:
-        run = _renamed(_with_unit_noun(_read(path, primary)), name)
-        other = runs.setdefault(run.result.system, run)
-        if other is not run:
-            raise DuplicateError(
-                f"{other.path} and {path} are both runs of {run.result.system}",
-                hint=f"give one of them another name: {run.result.system}-2={path}",
-            )
+        run = _with_unit_noun(_read(path, primary))
+        run = run.renamed(name) if name else run
+        if runs.setdefault(run.result.system, run) is not run:
+            repeated.append(run)
+    if repeated:
+        names = [run.result.system for run in repeated]
+        renamed = [f"{name}-{2 + names[:place].count(name)}={repeated[place].path}" for place, name in enumerate(names)]
+        raise DuplicateError(
+            f"{runs[names[0]].path} and {repeated[0].path} are both runs of {names[0]}",
+            hint=f"add other names: {shlex.join(renamed)}",
+        )
     return tuple(runs.values())
 
 
@@ -560,11 +566,3 @@ def _is_sufficient(result: Result, primary: str | None) -> bool:
         return primary is None or bool(result[primary])
     except UnknownNameError:
         return False
-
-
-def _renamed(run: StoredRun, name: str) -> StoredRun:
-    """The run under a new name, also in its findings and warnings."""
-    old = run.result.system
-    if not name or name == old:
-        return run
-    return replace(run, result=run.result.renamed(name), manifest=replace(run.manifest, system=name))

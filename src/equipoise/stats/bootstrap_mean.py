@@ -644,7 +644,7 @@ def _added_values(
 
 def _closed_intervals(units: ResamplingUnits, shares: Bools, confidence_level: float) -> dict[int, Interval]:
     """The columns that need no resampling: too few units, constant, binary, or a small sample."""
-    noun = "cluster" if units.clustered else "unit"
+    noun = "cluster" if units.clustered else "value"
     means, errors = units.means, units.standard_errors
     flat = errors <= ROUNDING * np.abs(np.nan_to_num(means))
     intervals: dict[int, Interval] = {}

@@ -15,7 +15,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.formatting import p_in_sentence
-from equipoise.stats.multiple_comparisons import correction_text, rank_intervals, tie_groups
+from equipoise.stats.multiple_comparisons import correction_text, p_heading, rank_intervals, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, units_to_show_best
 from equipoise.stats.result import flat_scores
@@ -67,13 +67,12 @@ class Contrast:
 
     def reversed(self) -> Contrast:
         """The contrast with ``a`` and ``b`` exchanged."""
-        low, high = -self.interval.high, -self.interval.low
         return replace(
             self,
             a=self.b,
             b=self.a,
-            difference=-self.difference,
-            interval=replace(self.interval, low=low, high=high),
+            difference=0.0 - self.difference,  # not -0.0 for equal systems
+            interval=self.interval.mirrored(),
             wins=self.losses,
             losses=self.wins,
         )
@@ -106,6 +105,8 @@ class Comparison:
         Whether higher or lower values of the primary metric are better.
     n
         Number of units.
+    n_scored
+        Number of units that ``scores`` are over.
     clusters
         Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
@@ -129,6 +130,7 @@ class Comparison:
     primary: str
     better: Direction
     n: int
+    n_scored: int
     clusters: int | None
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
@@ -166,7 +168,12 @@ class Comparison:
     @property
     def is_adjusted(self) -> bool:
         """Whether the p values on the primary metric are adjusted: not those of a single pair."""
-        return self.correction != "none" and self._n_tests > 1
+        return self.p_heading != "p"
+
+    @property
+    def p_heading(self) -> str:
+        """The heading of a column of adjusted p values, which says whether there was something to adjust for."""
+        return p_heading(self.correction, self._n_tests)
 
     def adjusted_p(self, contrast: Contrast) -> str:
         """The p value of a pair in a sentence; it is called adjusted only if there was something to adjust for."""
@@ -247,6 +254,18 @@ class Comparison:
         contrasts = [contrast for contrast in self.contrasts if contrast.metric == metric]
         reasons = dict.fromkeys(contrast.reason for contrast in contrasts)
         return "; ".join(reasons) if all(isnan(contrast.p) for contrast in contrasts) else ""
+
+    @cached_property
+    def could_be_best(self) -> tuple[str, ...]:
+        """The leader, and the tied systems for which the interval of the difference from it includes 0, best first.
+
+        That interval is not adjusted for the number of pairs, so that a system does not become a candidate only because
+        others were added.
+        """
+        if self.leader is None:
+            return ()
+        intervals = [(name, self.contrast(self.leader, name).interval) for name in self.tied_with_leader]
+        return (self.leader, *(name for name, interval in intervals if interval.covers(0.0) or not interval.known))
 
     @cached_property
     def bands(self) -> Mapping[str, tuple[str, ...]]:
@@ -406,6 +425,7 @@ class Comparison:
                 "primary": self.primary,
                 "better": self.better,
                 "n": self.n,
+                "n_scored": self.n_scored,
                 "clusters": self.clusters,
                 "leader": self.leader,
                 "tied_with_leader": self.tied_with_leader,

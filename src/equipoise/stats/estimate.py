@@ -48,7 +48,7 @@ def estimate(
 
     Means over units get the intervals of ``mean_intervals``, other metrics those of ``evidence_intervals``.
     Figures of a space are subsampled, all of them: what one point scores depends on the others; so are the
-    agreements of partitions. ``part_count`` limits ``n_resamples`` where each measures the evidence again.
+    agreements of partitions. ``n_subsamples`` limits ``n_resamples`` where each measures the evidence again.
     ``clusters`` holds one id per unit; clusters are then resampled. ``chance=False`` skips the chance
     levels (they are NaN). The same seed gives the same bytes.
     """

@@ -6,13 +6,14 @@ Such results record bootstrap errors of their scores. The larger p of the paired
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from math import isnan, nan, sqrt
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL
+from equipoise.stats.bootstrap_mean import UNBOUNDED
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval, wilson_interval
 from equipoise.stats.pairing import unit_sd
 
@@ -120,37 +121,69 @@ def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Sequence[Res
     return [_with_errors(contrast, by_system[contrast.a], by_system[contrast.b]) for contrast in contrasts]
 
 
+@dataclass(frozen=True)
+class DifferenceErrors:
+    """Bootstrap errors of the difference of two scores; ``degrees`` are those of Student's t, None without it."""
+
+    values: Floats
+    degrees: float | None
+
+    @classmethod
+    def of(cls, metric: str, first: Result, second: Result) -> DifferenceErrors | None:
+        """The errors of first minus second on a metric; None unless both results have errors."""
+        a, b = first.errors.get(metric), second.errors.get(metric)
+        if a is None or b is None:
+            return None
+        size, paired = min(len(a), len(b)), len(a) == len(b)
+        a, b = a[:size], b[:size]
+        if not paired or first.settings.get(RESAMPLE_ID) != second.settings.get(RESAMPLE_ID):
+            # Errors of different resamples do not pair: reversed, they are nearly independent, which is conservative.
+            # The errors of the same system are reversed, whichever is first.
+            a, b = (a, b[::-1]) if first.system < second.system else (a[::-1], b)
+        degrees = [result.settings[ERROR_DF] for result in (first, second) if ERROR_DF in result.settings]
+        return cls(a - b, min(degrees, default=None))
+
+    @property
+    def size(self) -> float:
+        """The standard error of the difference."""
+        return root_mean_square(self.values)
+
+    @property
+    def smallest_p(self) -> float:
+        """The two-sided p of the largest difference; 0 if p has no lower limit."""
+        return 0.0 if self.degrees is not None else 1 / (len(self.values) + 1)
+
+    def test(self, difference: float, n_units: int, confidence_level: float) -> tuple[Interval, float]:
+        """The interval of this difference, and the two-sided p of "no difference"."""
+        if self.degrees is not None:
+            return t_difference(difference, self.values, self.degrees, confidence_level)
+        return bootstrap_difference(difference, self.values, n_units - 1, confidence_level)
+
+
 def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
-    a, b = first.errors.get(contrast.metric), second.errors.get(contrast.metric)
-    if a is None or b is None or contrast.n < 2 or isnan(contrast.difference):
+    errors = DifferenceErrors.of(contrast.metric, first, second)
+    if errors is None or contrast.n < 2 or isnan(contrast.difference):
         return contrast
-    size, paired = min(len(a), len(b)), len(a) == len(b)
-    a, b = a[:size], b[:size]
-    if not paired or first.settings.get(RESAMPLE_ID) != second.settings.get(RESAMPLE_ID):
-        # Errors of different resamples do not pair: reversed, they are nearly independent, which is conservative.
-        # The errors of the same system are reversed, whichever is first.
-        a, b = (a, b[::-1]) if first.system < second.system else (a[::-1], b)
-    errors = a - b
-    degrees = [result.settings[ERROR_DF] for result in (first, second) if ERROR_DF in result.settings]
-    if degrees:
-        interval, p = t_difference(contrast.difference, errors, min(degrees), contrast.interval.confidence_level)
-    else:
-        interval, p = bootstrap_difference(
-            contrast.difference, errors, contrast.n - 1, contrast.interval.confidence_level
-        )
+    interval, p = errors.test(contrast.difference, contrast.n, contrast.interval.confidence_level)
     if not interval.width > 0:
-        return replace(contrast, p=_larger(contrast.p, p))
+        return replace(contrast, p=larger_p(contrast.p, p))
     return replace(
         contrast,
-        p=_larger(contrast.p, p),
-        interval=interval,
-        sd=unit_sd(contrast.difference, root_mean_square(errors), contrast.n),
+        p=larger_p(contrast.p, p),
+        interval=interval.clipped(_bounds_of_difference(contrast.metric, first, second)),
+        sd=unit_sd(contrast.difference, errors.size, contrast.n),
         units_per_block=1.0,
         reason="" if isnan(contrast.p) else contrast.reason,
     )
 
 
-def _larger(tested: float, resampled: float) -> float:
+def _bounds_of_difference(metric: str, first: Result, second: Result) -> Bounds:
+    """-1 and 1 if all per-unit values are between 0 and 1."""
+    values = np.concatenate([result.per_unit.get(metric, [inf]) for result in (first, second)])
+    return UNBOUNDED if ((values < 0.0) | (values > 1.0)).any() else (-1.0, 1.0)
+
+
+def larger_p(tested: float, resampled: float) -> float:
     """The larger p; that of the errors where the test has none."""
     return resampled if isnan(tested) else max(tested, resampled)
 

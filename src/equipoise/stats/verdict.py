@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.stats.formatting import (
     ScoreFormat,
     about,
+    capitalised,
     format_interval,
     format_p,
     format_percent,
@@ -93,12 +94,12 @@ class Vocabulary:
 def plural(noun: str) -> str:
     """The plural of a noun.
 
-    >>> plural("query"), plural("document"), plural("branch")
-    ('queries', 'documents', 'branches')
+    >>> plural("query"), plural("day"), plural("branch"), plural("class"), plural("document")
+    ('queries', 'days', 'branches', 'classes', 'documents')
     """
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 def unit_noun(results: Sequence[Result]) -> str:
@@ -123,6 +124,8 @@ UNEQUAL_TUNING = "EQ203"
 NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 PARTIAL_RUN = "EQ206"
 """The finding that a run is not complete."""
+INCOMPLETE_MARK = "*"
+"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02
@@ -206,7 +209,7 @@ def _with_caveats(comparison: Comparison, text: str, uninformative: str) -> str:
 def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """Which system is best, or which systems are tied for it; ``brief`` counts several of these without names."""
     best = comparison.leader
-    metric, units = _metric(comparison, words), _units(comparison, n_scored(comparison), words)
+    metric, units = _metric(comparison, words), _units(comparison, comparison.n_scored, words)
     if best is None:
         return f"Inconclusive: no {words.system} has a value of {metric} on these {units}."
     score = score_format(comparison, words).value(comparison.scores[best])
@@ -231,16 +234,12 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
         f"{higher} than that of {others[0]} (by {_certainty(comparison, contrast, words)})"
-        f"{_and_others(others[1:], words)}.{BORDERLINE if _includes_zero(contrast.interval) else ''}{tail}"
+        f"{_and_others(others[1:], words)}.{BORDERLINE if contrast.interval.covers(0.0) else ''}{tail}"
     )
 
 
 BORDERLINE = " The interval includes 0: test and interval use different methods, so treat this as borderline."
 """For a significant difference: the randomisation test can reject where the interval of the mean still includes 0."""
-
-
-def _includes_zero(interval: Interval) -> bool:
-    return interval.known and interval.low <= 0.0 <= interval.high
 
 
 def _and_others(others: Sequence[str], words: Vocabulary) -> str:
@@ -282,7 +281,7 @@ def _best_word(comparison: Comparison) -> str:
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate the best system from the next, or the first undecided pair.
 
-    ``brief`` leaves out the adjustment, the assumed difference, and what would show which system is best.
+    ``brief`` leaves out power and adjustment, the assumed difference, and the pairs that do not decide which is best.
     """
     best, tied = comparison.leader, comparison.tied_with_leader
     scored = comparison.scored
@@ -294,14 +293,14 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
             return f"The scores of all {len(tied) + 1} tied {words.system}s are equal on every {words.unit}."
         return _sentence(_separation(comparison, contrasts[0], words, brief=brief))
     undecided = comparison.undecided
-    if undecided:
+    if undecided and not brief:
         first, n_more = undecided[0], len(undecided) - 1
         more = f" (and {n_more} more {'pair' if n_more == 1 else 'pairs'})" if n_more else ""
         separation = _separation(comparison, first, words, brief=brief)
         return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
     contrast = comparison.contrast(best, next(name for name in scored[1:] if name not in comparison.untested))
-    detectable = _detectable(comparison, contrast, words)
-    if len(scored) == 2:  # the decision already states that the only pair is significantly different
+    detectable = _detectable(comparison, contrast, words, brief=brief)
+    if brief or len(scored) == 2:  # the decision already states that the only pair is significantly different
         return _sentence(detectable) if detectable else ""
     pairs = "all tested pairs" if comparison.untested else "all pairs"
     return _sentence("; ".join(filter(None, (f"{pairs} are significantly different", detectable))))
@@ -315,8 +314,8 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     is_planned = contrast.needed.value > contrast.n
     if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
         return (
-            f"{_units(comparison, contrast.n, words)} are too few for the test of {contrast.a} against {contrast.b}: "
-            f"it cannot give a p value below {format_p(smallest)}"
+            f"{_units(comparison, contrast.n, words)} {'is' if contrast.n == 1 else 'are'} too few for the test of "
+            f"{contrast.a} against {contrast.b}: it cannot give a p value below {format_p(smallest)}"
         )
     if contrast.needed.reason:
         return (
@@ -326,9 +325,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     if contrast.needed.value > contrast.n:
         units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
         if brief:
-            return (
-                f"{units} would be needed to distinguish {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
-            )
+            return f"{units} would distinguish {contrast.a} from {contrast.b}"
         return f"{units} {_planned_test(comparison, contrast, words)}"
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
@@ -391,7 +388,7 @@ def units_to_show_best_note(comparison: Comparison) -> str:
     )
 
 
-def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
+def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool) -> str:
     """The smallest difference that could be shown: that of the first two, since others may vary far more."""
     if not contrast.detectable.known:
         return ""
@@ -399,10 +396,8 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
     shown = format_value(size, max(0, 1 - floor(log10(size))) if size > 0 else 0)
     between = " between the first two" if len(comparison.scored) > 2 else ""
     units = _units(comparison, contrast.n, words)
-    return (
-        f"{units} can detect differences of about {shown}{' points' if words.percent else ''} or more{between} "
-        f"{_with_power(comparison)}"
-    )
+    text = f"{units} can detect differences of about {shown}{' points' if words.percent else ''} or more{between}"
+    return text if brief else f"{text} {_with_power(comparison)}"
 
 
 def _certainty(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
@@ -429,18 +424,12 @@ def _metric(comparison: Comparison, words: Vocabulary) -> str:
     return words.metric or SPELLED_OUT.get(comparison.primary, comparison.primary)
 
 
-def n_scored(comparison: Comparison) -> int:
-    """The number of units on which scores are compared: those with a value of the primary metric for both systems."""
-    contrasts = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
-    return min((contrast.n for contrast in contrasts if contrast.n), default=comparison.n)
-
-
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
     return words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:
-    return f"{clause[0].upper()}{clause[1:]}."
+    return f"{capitalised(clause)}."
 
 
 def name_list(names: Sequence[str]) -> str:

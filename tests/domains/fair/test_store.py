@@ -138,9 +138,12 @@ def test_finished_models_are_not_chunked_or_rewritten(
     assert second.summary == first_run.summary
 
 
-@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "source"}, {"folds": 3}])
-def test_different_inputs_are_computed_again(tmp_path: Path, first_run: Any, change: dict[str, Any]) -> None:
-    assert run_to_folder(tmp_path, **change).resumed == ()
+@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "embedding-eval"}, {"folds": 3}])
+def test_results_of_other_options_are_not_replaced(tmp_path: Path, first_run: Any, change: dict[str, Any]) -> None:
+    with pytest.raises(StoreError) as caught:
+        run_to_folder(tmp_path, **change)
+    assert caught.value.code == "E500"
+    assert run_to_folder(tmp_path).resumed == tuple(MODELS)
 
 
 def test_only_an_added_model_is_computed(tmp_path: Path, first_run: Any) -> None:
@@ -156,10 +159,9 @@ def test_a_run_of_another_version_is_computed_again(
     assert run_to_folder(tmp_path).resumed == ()
 
 
-def test_a_run_with_another_number_of_resamples_is_computed_again(tmp_path: Path, first_run: Any) -> None:
+def test_runs_with_different_numbers_of_resamples_have_other_draws(tmp_path: Path, first_run: Any) -> None:
     """Bootstrap errors are only paired if they come from the same resamples."""
-    new = run_to_folder(tmp_path, stats=StatsConfig(n_resamples=2_000))
-    assert new.resumed == ()
+    new = run_to_folder(tmp_path / "new", stats=StatsConfig(n_resamples=2_000))
     assert first_run[0].result.settings["draws"] != new[0].result.settings["draws"]
 
 

@@ -10,6 +10,7 @@ from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
+from equipoise.domains.bench.base_data import ISSUES
 from equipoise.domains.bench.results import NEGLIGIBLE_SECONDS, TIME_TOLERANCE
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError
@@ -18,6 +19,8 @@ from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.progress import portion
 from equipoise.report.answer import (
+    MAX_ROWS,
+    METRIC_RANK,
     TIED,
     WORSE,
     Answer,
@@ -25,7 +28,11 @@ from equipoise.report.answer import (
     cheapest_sentence,
     comparison_answer,
     failure_line,
+    interval_column,
+    metric_column,
+    rank_column,
     single_answer,
+    status_column,
 )
 from equipoise.report.build_view import data_and_dates
 from equipoise.report.charts.chart import Chart, unique_names, write_charts
@@ -33,28 +40,26 @@ from equipoise.report.charts.curves import cost_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.sections import axis_scale, to_value
-from equipoise.report.tables import cost_columns, cost_report_columns
+from equipoise.report.tables import COST_RANK, cost_columns, cost_report_columns
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, findings_section, heading
 from equipoise.report.view import View
 from equipoise.report.view_model import Leaderboard, LeaderboardRow, Value
 from equipoise.runs.experiment_folder import RESULTS, folder_names
 from equipoise.runs.manifest import read_manifest
-from equipoise.stats.formatting import format_percent, format_ranks, format_value
+from equipoise.stats.formatting import format_percent, format_value
 from equipoise.stats.intervals import Interval
 from equipoise.stats.verdict import Vocabulary, name_list
 
 if TYPE_CHECKING:
+    from equipoise.domains.bench.base_data import BenchData
     from equipoise.domains.bench.results import Aggregate, BenchComparison, DataComparison
     from equipoise.report.view import RunsView
 
 
 MAX_METRICS = 3
 """Further metrics that the table of a data set shows."""
-MAX_NAMES = 4
 CHANCE_TOLERANCE = 1e-12
 """Rounding errors of a chance level."""
-MAX_DATASETS = 5
-"""Data sets that the answer of a suite describes; -v shows all."""
 DETAILS = "Details: add -v."
 
 
@@ -73,9 +78,7 @@ def answer_parts(views: Sequence[View], *, verbose: bool = False, quiet: bool = 
     parts: list[Part] = []
     for view in views:
         parts += [*([Paragraph("")] if parts else []), heading(view.title), Paragraph("")]
-        # The title has the kind and the size; the note has the same and the issues.
-        notes = tuple(note for note in view.answer.notes if note != f"{view.title}.")
-        parts += replace(view.answer, notes=notes).parts(quiet=quiet, verbose=True)
+        parts += view.answer.parts(quiet=quiet, verbose=True)
         # The other findings of the suite are those of its data sets, which follow.
         follow = [finding for later in views[1:] for finding in later.answer.findings] if view is views[0] else []
         if not quiet:
@@ -91,29 +94,47 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
     names = [row.system for row in suite.rows]
     level, count = format_percent(suite.confidence_level), len(comparison.datasets)
     columns = (
-        ReportColumn("rank", [format_ranks(*row.rank_range) for row in suite.rows]),
+        rank_column([row.rank_range for row in suite.rows]),
         ReportColumn("system", names, shortens="middle"),
-        ReportColumn("mean", [f"{row.mean_score:.3f}" for row in suite.rows], right=True),
-        ReportColumn(f"{level} interval", [_ends(row.score_interval) for row in suite.rows], right=True, rank=1),
-        ReportColumn("vs. best", [_status(suite, name) for name in names], rank=2),
+        ReportColumn(
+            "mean",
+            [f"{row.mean_score:.3f}" for row in suite.rows],
+            right=True,
+            values={"mean": [row.mean_score for row in suite.rows]},
+        ),
+        interval_column(
+            [_ends(row.score_interval) for row in suite.rows],
+            [Interval(*row.score_interval, suite.confidence_level) for row in suite.rows],
+        ),
+        status_column([_status(suite, name) for name in names]),
         *(
-            ReportColumn(dataset.data.name, [_marked(dataset, name) for name in names], right=True, rank=3)
-            for dataset in comparison.datasets
+            ReportColumn(
+                dataset.data.name,
+                [_marked(dataset, name) for name in names],
+                right=True,
+                rank=COST_RANK - len(comparison.datasets) + place,  # the last ones are dropped first
+                values={dataset.data.name: [dataset.score(name) for name in names]},
+            )
+            for place, dataset in enumerate(comparison.datasets)
         ),
         *cost_report_columns(names, {name: _mean_cost(comparison, name) for name in names}),
     )
     metrics = ", ".join(dict.fromkeys(dataset.data.primary for dataset in comparison.datasets))
     notes = [
-        f"Mean over {count} data sets ({metrics}); * marks scores that are not significantly worse than the best on "
-        f"that data set. {_first_places(comparison, suite)}",
+        "* not significantly worse than the best on that data set.",
         _other_datasets(suite),
-        *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),
+        *_input_notes([dataset.data for dataset in comparison.datasets]),
         *_dropped(comparison),
         *_skipped(comparison),
     ]
     if suite.incomplete:
-        were = "was" if len(suite.incomplete) == 1 else "were"
-        notes.append(f"Not in this table: {join_names(suite.incomplete)}, which {were} not scored on all data sets.")
+        notes.append(f"Not in this table: {join_names(suite.incomplete)} (not scored on all data sets).")
+    explanation = [
+        f"Mean over {count} data sets ({metrics}). {_first_places(comparison, suite)}",
+        f"On other data sets like these, the {level} interval of the mean of {suite.leader} is "
+        f"{_ends(suite.rows[0].interval_elsewhere)} (Student's t over data sets).",
+        *_about_dropped(comparison),
+    ]
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(
         headline,
@@ -123,6 +144,8 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
         findings=comparison.findings,
         details=DETAILS,
         explains_codes=True,
+        explanation="\n".join(explanation),
+        max_rows=MAX_ROWS,
     )
     return View(title="All data sets", answer=answer)
 
@@ -160,11 +183,7 @@ def _other_datasets(suite: Aggregate) -> str:
     verb = "is" if len(worse) == 1 else "are"
     leader = suite.leader
     shown = f"{name_list(worse)} {verb} significantly worse" if worse else f"no difference from {leader} is significant"
-    level, interval = format_percent(suite.confidence_level), _ends(suite.rows[0].interval_elsewhere)
-    return (
-        f"On other data sets like these, {shown}, and the {level} interval of the mean of "
-        f"{leader} is {interval} (Student's t over data sets)."
-    )
+    return f"On other data sets like these, {shown}."
 
 
 def _status(suite: Aggregate, name: str) -> str:
@@ -203,22 +222,24 @@ def mean_costs(costs: Sequence[Mapping[str, float | None]]) -> dict[str, float |
 
 def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
     names, data = dataset.order, dataset.data
-    further = [name for name in data.metrics[1:] if name in dataset.systems[0].result.estimates][:MAX_METRICS]
+    further = [name for name in data.metrics[1:] if name in dataset.systems[0].result.estimates]
     columns = [
-        ReportColumn(
-            metric, [format_value(dataset.result(name)[metric].value, 3) for name in names], right=True, rank=3
+        metric_column(
+            metric,
+            [format_value(dataset.result(name)[metric].value, 3) for name in names],
+            [dataset.result(name)[metric] for name in names],
+            rank=METRIC_RANK + place,
         )
-        for metric in further
+        for place, metric in enumerate([name for name in further if not _is_certain(dataset, name)][:MAX_METRICS])
     ]
     is_only_dataset = comparison.aggregate is None
     options = AnswerOptions(
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
         baseline="",
-        score_note=RANDOM_NOTE if RANDOM in names else "",
+        score_note=f"Random vectors score {dataset.score(RANDOM):.3f}." if RANDOM in names else "",
         notes=(
-            _data_note(dataset),
-            *_certain_metrics(dataset, further),
+            *_input_notes([data]),
             *_tuning_notes(dataset),
             *((*_dropped(comparison), *_skipped(comparison)) if is_only_dataset else ()),
         ),
@@ -236,23 +257,27 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         if not comparison.decision.above_random:
             headline = _NOT_ABOVE_RANDOM.format(metric=data.primary)
         answer = replace(answer, headline=_with_cheapest(comparison, headline))
+    more = [f"{data.columns}." if data.columns.columns else "", "; ".join(map(str, data.issues)), answer.explanation]
+    more += _about_dropped(comparison) if is_only_dataset else []
+    answer = replace(answer, explanation="\n".join(filter(None, more)))
     return View(title=f"{data.name}: {data.kind}, {data.size}", answer=answer)
 
 
-def _data_note(dataset: DataComparison) -> str:
-    data = dataset.data
-    return f"{data.name}: {'; '.join([f'{data.kind}, {data.size}', *map(str, data.issues)])}."
+def _input_notes(suite: Iterable[BenchData]) -> list[str]:
+    """The columns of data sets with others that could have been meant, and the issues of the rows without their ids."""
+    notes, issues = [], []
+    for data in suite:
+        if data.columns.others:
+            notes.append(f"{data.name}: {data.columns}.")
+        if data.issues:
+            rows = ", ".join(f"{ISSUES[issue.code][0]} ({issue.count:,})" for issue in data.issues)
+            issues.append(f"{data.name}: {rows}")
+    return [*notes, *([f"{'; '.join(issues)}."] if issues else [])]
 
 
-def _certain_metrics(dataset: DataComparison, names: Sequence[str]) -> list[str]:
-    """The metrics that any system maximises, such as R@100 on 64 documents: checks of scores leave these out."""
-    chances = {name: dataset.systems[0].result[name].chance for name in names}
-    certain = [name for name, chance in chances.items() if chance >= 1 - CHANCE_TOLERANCE]
-    if not certain:
-        return []
-    levels = "chance level" if len(certain) == 1 else "chance levels"
-    verb = "is" if len(certain) == 1 else "are"
-    return [f"The {levels} of {name_list(certain)} {verb} 1, so every system has the maximum score."]
+def _is_certain(dataset: DataComparison, metric: str) -> bool:
+    """Whether any system has the maximum, as of R@100 on 64 documents: checks of scores leave such metrics out."""
+    return dataset.systems[0].result[metric].chance >= 1 - CHANCE_TOLERANCE
 
 
 def _tuning_notes(dataset: DataComparison) -> list[str]:
@@ -272,7 +297,6 @@ def _tuning_notes(dataset: DataComparison) -> list[str]:
 
 # Shared sentences.
 
-RANDOM_NOTE = f"The baseline {RANDOM} uses random vectors."
 _NOT_ABOVE_RANDOM = (
     "No system is significantly better than random vectors on {metric}, so these data cannot show which system is "
     "best. Use more data."
@@ -280,25 +304,35 @@ _NOT_ABOVE_RANDOM = (
 
 
 def _with_cheapest(comparison: BenchComparison, headline: str) -> str:
-    """The headline, and the cheapest system that is not significantly worse."""
-    decision, sentences = comparison.decision, [headline]
-    if decision.above_random and decision.cheapest != decision.best:
-        faster = _times_faster(comparison, decision.cheapest, decision.best)
-        sentences.append(cheapest_sentence(decision.cheapest, decision.best, faster))
-    return " ".join(sentences)
+    """The headline, and the cheapest system if several could be best."""
+    decision = comparison.decision
+    if not decision.above_random or len(decision.could_be_best) < 2:
+        return headline
+    faster = _times_faster(comparison, decision.cheapest, decision.best)
+    return f"{headline} {cheapest_sentence(decision.cheapest, faster)}"
 
 
 def _dropped(comparison: BenchComparison) -> list[str]:
-    """The systems that can be dropped, separated by semicolons: a name may contain commas."""
+    """The systems that can be dropped, by the system that is better."""
     decision = comparison.decision
-    if not decision.above_random or not decision.dropped:
+    if not decision.above_random:
         return []
-    shown = [f"{name} ({better})" for name, better in list(decision.dropped.items())[:MAX_NAMES]]
-    more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
+    names: dict[str, list[str]] = {}
+    for name, better in decision.dropped.items():
+        names.setdefault(better, []).append(name)
     return [
-        f"Can be dropped: {'; '.join(shown)}{more}. The system in parentheses is significantly better, costs no more, "
-        f"takes at most {TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count "
-        "as equal), and needs no more bytes per vector."
+        f"{better} is significantly better and no more expensive than {name_list(worse)}."
+        for better, worse in names.items()
+    ]
+
+
+def _about_dropped(comparison: BenchComparison) -> list[str]:
+    """What ``_dropped`` means by the costs."""
+    if not _dropped(comparison):
+        return []
+    return [
+        f"No more expensive: the price is not higher, each text takes at most {TIME_TOLERANCE:g} times as long (times "
+        f"below {1000 * NEGLIGIBLE_SECONDS:g} ms count as equal), and no more bytes per vector are needed."
     ]
 
 

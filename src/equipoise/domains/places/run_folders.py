@@ -79,6 +79,10 @@ Folders = dict[str, dict[str, Path]]
 def find_seed_runs(words: Sequence[str]) -> Folders:
     """The models and their seeds, in the order given; a word is a folder or ``NAME=folder``."""
     named_folders = [_parse_folder(word) for word in words]
+    if len(named_folders) == 1 and not _is_seed(named_folders[0][1]):
+        models = _inside(named_folders[0][1])
+        if not any(map(_is_seed, models)):
+            named_folders = [("", folder) for folder in models]
     by_name = _models_by_name(named_folders)
     if by_name:
         return by_name
@@ -263,8 +267,9 @@ def evaluate_seed(
     ):
         for metric in measures.values():
             measured = metric.measure(evidence)
+            chance = metric.chance(evidence, np.random.default_rng(0)) if evidence is classified.ranking else nan
             estimates[metric.name] = Estimate(
-                metric.name, measured.value, unknown, len(classified), 0, nan, metric.better, metric.unit
+                metric.name, measured.value, unknown, len(classified), 0, chance, metric.better, metric.unit
             )
             if measured.per_unit is not None:
                 columns[metric.name] = measured.per_unit

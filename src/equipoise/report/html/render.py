@@ -21,13 +21,13 @@ from equipoise.checks.base import all_checks, reasons
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.build_view import system_label
-from equipoise.report.charts.chart import shorten_labels
+from equipoise.report.charts.chart import heat_step, shorten_labels
 from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.html.charts import EmbeddedChart, PageCharts, chart_script, chart_style, embed_charts, page_charts
 from equipoise.report.sections import axis_scale
 from equipoise.report.terminal import grouped_findings
 from equipoise.stats.formatting import metric_heading, metric_in_percent, metric_in_sentence
-from equipoise.stats.verdict import plural
+from equipoise.stats.verdict import INCOMPLETE_MARK, plural
 
 if TYPE_CHECKING:
     from equipoise.report.view import RunsView, View
@@ -166,7 +166,6 @@ class PageLinks:
 WIDTH = 200
 HEIGHT = 22
 MARGIN = 8
-HEAT_STEPS = 7
 SYMBOLS = {BEST: "★", BASELINE: "○", BUDGET: "★", CHOSEN: "✓"}
 """Symbols of the marks in a grid cell."""
 
@@ -211,7 +210,7 @@ def heat_class(shade: Number) -> str:
     >>> heat_class(0.0), heat_class(1.0), heat_class(None)
     ('heat0', 'heat6', 'plain')
     """
-    return "plain" if shade is None else f"heat{min(int(shade * HEAT_STEPS), HEAT_STEPS - 1)}"
+    return "plain" if shade is None else f"heat{heat_step(shade)}"
 
 
 def grid_symbol(mark: str) -> str:
@@ -362,7 +361,7 @@ def _ranked_systems(views: Sequence[View]) -> tuple[str, list[str]]:
     """The noun and the names of the systems in the tables of the answers: the first column of shortened names."""
     columns = [column for view in views for column in view.answer.columns[:2] if column.shortens == "middle"]
     cells = (cell for column in columns for cell in column.cells)
-    return columns[0].head if columns else "", list(dict.fromkeys(cell.rstrip("*") for cell in cells))
+    return columns[0].head if columns else "", list(dict.fromkeys(cell.removesuffix(INCOMPLETE_MARK) for cell in cells))
 
 
 def _short_title(view: View) -> str:
@@ -448,7 +447,7 @@ def _environment() -> Any:
         MAX_OPEN_ITEMS=MAX_OPEN_ITEMS,
         MAX_COLUMNS=MAX_COLUMNS,
     )
-    environment.globals.update(PixelScale=PixelScale)
+    environment.globals.update(PixelScale=PixelScale, INCOMPLETE_MARK=INCOMPLETE_MARK)
     for function in (
         heat_class,
         metric_heading,
