@@ -121,7 +121,9 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     uninformative = why_uninformative(comparison, words)
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
-    size, first_line = sample_size(comparison, words, brief=True), headline(comparison, words, uninformative)
+    size, first_line = "", headline(comparison, words, uninformative)
+    if not uninformative or comparison.any_significant:
+        size = sample_size(comparison, words, brief=True)
     if comparison.tied_with_leader and not uninformative and options.cheapest:
         first_line = f"{first_line} {cheapest_sentence(options.cheapest, comparison.leader)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
