@@ -480,7 +480,7 @@ def test_verdict_of_a_tie_states_the_units_needed():
     assert verdict.startswith(f"Inconclusive: {first} has the highest m on 60 units (")
     assert f"but {second} is not significantly worse. " in verdict
     assert f"would be needed to distinguish {first} from {second} with 80 % power (one test)" in verdict
-    assert f"if the observed difference, {abs(contrast.difference):.3f}, is the true one." in verdict
+    assert f"if the observed difference, {abs(contrast.difference):.2f}, is the true one." in verdict
     assert contrast.needed == units_needed(contrast.difference, contrast.sd)
     assert f"About {about(contrast.needed.value)} units would be needed" in verdict
 
