@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,18 @@ def test_units_are_called_by_their_noun() -> None:
     text = printed(comparison_answer(comparison, AnswerOptions(comparison.words)).parts())
     assert "27 queries" in text
     assert "unit" not in text
+
+
+def test_scores_over_different_units_are_explained() -> None:
+    values = {"x": [1, 0, 1, nan], "y": [1, nan, 0, 1], "z": [1, 1, 1, 1]}
+    results = [result_from_values(name, range(4), {"accuracy": column}) for name, column in values.items()]
+    comparison = compare_results(results, config=QUICK)
+    assert (comparison.n_scored, comparison.scores["x"]) == (2, 1.0)
+    answer = comparison_answer(comparison, AnswerOptions(comparison.words))
+    assert "on 2 units (1.00)" in answer.headline
+    assert [note for note in answer.warnings if "(3 to 4)" in note and "the 2 units with a value for every" in note]
+    shared = compare_results([results[2], results[2].renamed("same")], config=QUICK)
+    assert not comparison_answer(shared, AnswerOptions(shared.words)).warnings
 
 
 def test_results_of_different_kinds_have_no_common_noun() -> None:

@@ -130,7 +130,7 @@ def test_contrasts_agree_with_scipy():
     [
         (np.zeros(9), "all values are equal"),
         (np.full(9, 0.1), "all values are equal"),
-        (np.r_[0.5, np.full(8, nan)], "one unit"),
+        (np.r_[0.5, np.full(8, nan)], "one value"),
         (np.full(9, nan), "no defined value"),
     ],
 )
@@ -161,6 +161,13 @@ def test_reversed_contrasts_change_signs():
     assert reversed_contrast.interval.low == -contrast.interval.high
     assert (reversed_contrast.wins, reversed_contrast.losses) == (contrast.losses, contrast.wins)
     assert reversed_contrast.reversed() == contrast
+
+
+def test_a_reversed_contrast_of_equal_systems_has_no_negative_zero():
+    (contrast,) = compare_results(shifted_results([0.0, 0.0], noise=0.0), config=FAST_CONFIG).contrasts
+    reversed_contrast = replace(contrast, interval=Interval(0.0, 0.0)).reversed()
+    numbers = (reversed_contrast.difference, reversed_contrast.interval.low, reversed_contrast.interval.high)
+    assert [str(number) for number in numbers] == ["0.0"] * 3
 
 
 def test_wins_follow_the_direction_of_the_metric():
@@ -414,7 +421,7 @@ def test_comparisons_without_values_serialise_to_strict_json():
     report = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert report["leader"] is None
     assert report["contrasts"][0]["p"] is None
-    assert report["contrasts"][0]["reason"] == "no unit is defined for both"
+    assert report["contrasts"][0]["reason"] == "no value is defined for both"
     assert comparison.verdict() == "Inconclusive: no system has a value of m on these 4 units."
 
 

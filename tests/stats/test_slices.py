@@ -105,6 +105,18 @@ def test_slices_do_not_depend_on_other_slices() -> None:
     assert slices[0].estimate.interval.method == "bca"
 
 
+def test_slices_use_the_seed_and_the_resamples_of_the_result() -> None:
+    values = np.random.default_rng(0).random(60)
+    one_slice = {unit: {"all": "yes"} for unit in range(60)}
+    intervals = [
+        slice_estimates(
+            result_from_values("system", range(60), {"overlap": values}, config=config), "overlap", one_slice
+        )
+        for config in (StatsConfig(), StatsConfig(seed=1), StatsConfig(n_resamples=500))
+    ]
+    assert len({part.estimate.interval for (part,) in intervals}) == 3
+
+
 def test_slices_with_an_interval_above_a_third_are_marked_as_few() -> None:
     assert all(wilson_interval(0.8 * n, n).width > 1 / 3 for n in range(1, MIN_UNITS))
     assert wilson_interval(0.8 * (MIN_UNITS + 1), MIN_UNITS + 1).width < 1 / 3

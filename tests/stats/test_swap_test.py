@@ -153,6 +153,8 @@ def test_documents_that_are_undefined_for_one_system_are_left_out_for_all() -> N
     evidence = Sets.of({name: gold[name] for name in rest}, {name: one[name] for name in rest})
     expected = evaluate(evidence, "P(average=macro)", config=config)["P(average=macro)"]
     assert comparison.estimates["one"]["P(average=macro)"].chance == expected.chance
-    assert comparison.estimates["one"]["P(average=macro)"].interval.low == pytest.approx(expected.interval.low, abs=0.05)
+    assert comparison.estimates["one"]["P(average=macro)"].interval.low == pytest.approx(
+        expected.interval.low, abs=0.05
+    )
     complete_comparison = compare(systems, "R(average=macro)", config=config)
     assert "EQ208" not in {finding.code for finding in complete_comparison.findings}

@@ -18,7 +18,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError, did_you_mean
-from equipoise.types import Finding, Severity
+from equipoise.types import Finding, Severity, packaged_toml
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -141,21 +141,17 @@ def declared_checks(
     package: str, functions: Mapping[str, tuple[type | UnionType, Callable[[Any], Iterator[Observation]]]]
 ) -> tuple[Check, ...]:
     """The checks of a package: subjects and functions by code, and the texts of its ``checks.toml``."""
-    texts = _check_texts(package)
+    texts = packaged_toml(package, "checks.toml")
     return tuple(
         Check(
-            code, applies_to=subject, function=function, **texts[code] | {"severity": Severity(texts[code]["severity"])}
+            code,
+            severity=Severity(texts[code]["severity"]),
+            applies_to=subject,
+            function=function,
+            **{name: texts[code][name] for name in ("title", "why", "hint", "example")},
         )
         for code, (subject, function) in functions.items()
     )
-
-
-@cache
-def _check_texts(package: str) -> dict[str, dict[str, Any]]:
-    from importlib.resources import files
-    from tomllib import loads
-
-    return loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
 
 
 def checks_for(subject_type: type) -> tuple[Check, ...]:

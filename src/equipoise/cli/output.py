@@ -299,11 +299,19 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     hint = f"{context.command_path} --help lists the options" if context else ""
     message = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
-        message = f"{context.command_path} has no option {error.option_name}"
-        hint = suggest_option(error.option_name, context) or hint
+        name = _single_dash_option(context) or error.option_name
+        message = f"{context.command_path} has no option {name}"
+        hint = suggest_option(name, context) or hint
     elif isinstance(error, click.BadOptionUsage) and not hint:
         hint = f"write a value after {error.option_name}"
     return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
+
+
+def _single_dash_option(context: click.Context) -> str:
+    """A long option that was written with one dash: ``-qrels`` would be ``-q`` and ``-r``."""
+    names = {name for parameter in context.command.params for name in parameter.opts if name.startswith("--")}
+    words = context.obj.command if isinstance(context.obj, Output) else ()
+    return next((word for word in words if f"-{word}" in names), "")
 
 
 INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data", "--input", "--file", "--results")

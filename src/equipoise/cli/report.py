@@ -12,6 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
+from equipoise.cli.inputs import separate_experiments
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
@@ -103,7 +104,8 @@ def report(
             view=experiment.view,
             folder_notes=experiment.notes,
         )
-        page = write_report(experiment.runs, output, chosen, split=len(runs) == 1, progress=step)
+        with separate_experiments(runs):
+            page = write_report(experiment.runs, output, chosen, split=len(runs) == 1, progress=step)
     for caution in (*page.cautions, *experiment.notes):
         out.note(f"caution: {caution}")
     if out.json:
@@ -179,7 +181,7 @@ def _report_places(out: Output, runs: list[tuple[str, Path]], output: str, chose
 
 
 def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
-    """The run directories of the command line with their names; each directory once."""
+    """The run directories of the command line, each once; a name that is given for one of a folder is its name."""
     named: dict[Path, tuple[str, Path]] = {}
     for word in words:
         name, path = _named(word)
@@ -190,7 +192,8 @@ def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
                 hint="choose one run directory, or omit the name",
             )
         for run in runs:
-            named.setdefault(run.resolve(), (name, run))
+            if name or run.resolve() not in named:
+                named[run.resolve()] = (name, run)
     return list(named.values())
 
 
@@ -282,7 +285,8 @@ def export(
             hint=f"export one of them: eq export {folder} --to {to}",
         )
     texts, cautions = [], []
-    with out.progress(len(experiment.runs) + len(groups)) as step:
+    each = separate_experiments(runs, f"eq export {{runs}} --to {to}")
+    with each, out.progress(len(experiment.runs) + len(groups)) as step:
         for name, group in groups.items():
             stored = []
             for _, path in group:

@@ -161,7 +161,7 @@ library would print; eq why explains the differences.
 @options.metric_option
 @click.option(
     "--like",
-    type=options.ChoiceWithHint("preset", preset_names),
+    type=options.ChoiceWithHint("library", preset_names),
     help="Score with the conventions of this library; see eq why.",
 )
 @options.ties_option

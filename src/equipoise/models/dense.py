@@ -51,7 +51,7 @@ def dense_retriever(
     **options: object,
 ) -> DenseRetriever:
     """A retriever from any argument of ``embedder``; ``geometry`` and ``store`` may be options of the spec."""
-    from equipoise.models.embedder import Embedder, embedder
+    from equipoise.models.embedder import embedder
 
     if isinstance(system, Embedder):
         if options:

@@ -23,10 +23,12 @@ from equipoise.stats.formatting import (
     with_unit,
 )
 from equipoise.stats.verdict import (
+    INCOMPLETE_MARK,
     PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
     Vocabulary,
     headline,
+    other_metrics_note,
     sample_size,
     score_format,
     why_uninformative,
@@ -44,8 +46,6 @@ TIED_AND_RANK = (
     "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
     "significant differences of all pairs."
 )
-INCOMPLETE_MARK = "*"
-"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 METRIC_RANK = 10
@@ -127,7 +127,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     if comparison.tied_with_leader and not uninformative and options.cheapest:
         first_line = f"{first_line} {cheapest_sentence(options.cheapest, comparison.leader)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
-    notes = (chance, *_unknown_intervals(estimates), *options.notes, size)
+    notes = (chance, *_unknown_intervals(estimates), *options.notes, other_metrics_note(comparison), size)
     return Answer(
         headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -63,6 +64,7 @@ ENTRY_NAMES = {
     "tied_questions": "questions with tied scores",
     "window": "input window",
     "matcher": "answer matching",
+    "data": "fingerprint of the parsed data",
     "tokenizer": "token counting",
     "budget": "token budget per question, on average",
     "retrieved_tokens": "retrieved tokens per question",
@@ -495,7 +497,7 @@ def build_view(
     findings = tuple(dict.fromkeys((*shown.answer.findings, *others)))
     return RunsView(
         answer=replace(shown.answer, findings=findings),
-        sections=shown.sections,
+        sections=tuple(section for section in shown.sections if section.on_page),
         citation=shown.citation,
         title=heading,
         subtitle=subtitle(subject),
@@ -526,14 +528,19 @@ def read_runs(named: Sequence[tuple[str, Path]], primary: str | None = None) -> 
     Evidence is read only if a metric needs it.
     """
     runs: dict[str, StoredRun] = {}
+    repeated: list[StoredRun] = []
     for name, path in named:
-        run = _renamed(_with_unit_noun(_read(path, primary)), name)
-        other = runs.setdefault(run.result.system, run)
-        if other is not run:
-            raise DuplicateError(
-                f"{other.path} and {path} are both runs of {run.result.system}",
-                hint=f"give one of them another name: {run.result.system}-2={path}",
-            )
+        run = _with_unit_noun(_read(path, primary))
+        run = run.renamed(name) if name else run
+        if runs.setdefault(run.result.system, run) is not run:
+            repeated.append(run)
+    if repeated:
+        names = [run.result.system for run in repeated]
+        renamed = [f"{name}-{2 + names[:place].count(name)}={repeated[place].path}" for place, name in enumerate(names)]
+        raise DuplicateError(
+            f"{runs[names[0]].path} and {repeated[0].path} are both runs of {names[0]}",
+            hint=f"add other names: {shlex.join(renamed)}",
+        )
     return tuple(runs.values())
 
 
@@ -578,11 +585,3 @@ def _is_sufficient(result: Result, primary: str | None) -> bool:
         return primary is None or bool(result[primary])
     except UnknownNameError:
         return False
-
-
-def _renamed(run: StoredRun, name: str) -> StoredRun:
-    """The run under a new name, also in its findings and warnings."""
-    old = run.result.system
-    if not name or name == old:
-        return run
-    return replace(run, result=run.result.renamed(name), manifest=replace(run.manifest, system=name))

@@ -13,7 +13,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.progress import portion, report_share
-from equipoise.report.charts.chart import slug
+from equipoise.report.charts.chart import render_svg, slug, write_charts
 from equipoise.report.export import FORMATS
 from equipoise.report.view_model import Download
 from equipoise.runs.experiment_folder import RUNS
@@ -138,7 +138,6 @@ def _write_page(
 ) -> RunsView:
     from equipoise.report.build_view import build_view, compare_runs, read_runs
     from equipoise.report.charts import report_charts
-    from equipoise.report.charts.chart import write_charts
     from equipoise.report.html.render import render_html
     from equipoise.runs.evaluate import at_confidence_level
 
@@ -183,7 +182,6 @@ def comparable_groups(runs: Sequence[tuple[str, Path]]) -> dict[str, list[tuple[
 
 def difference_plot(comparison: Comparison, path: PathLike | None = None) -> Chart:
     """The chart of the paired differences of a comparison; with ``path`` it is written as SVG."""
-    from equipoise.report.charts.chart import render_svg
     from equipoise.report.charts.intervals import difference_chart
     from equipoise.report.sections import comparison_pairs
 

@@ -25,6 +25,7 @@ from equipoise.report.tables import caption as score_caption
 from equipoise.stats.formatting import (
     PERCENT_UNIT,
     about,
+    capitalised,
     column_decimals,
     estimate_decimals,
     format_count,
@@ -195,7 +196,7 @@ def _differences(subject: RunSet, differences: Floats) -> view_model.ValueDistri
 
 def _units_by(subject: RunSet, what: str) -> str:
     units = subject.words.plural
-    return f"{units[:1].upper()}{units[1:]} by {what}"
+    return f"{capitalised(units)} by {what}"
 
 
 def _series(name: str, column: Floats, edges: tuple[float, ...]) -> view_model.BinCounts:
@@ -250,6 +251,7 @@ def comparison_pairs(comparison: Comparison, units: str) -> view_model.PairwiseT
         caption=f"{_pairs_caption(comparison)}{interval_note(comparison)}",
         units=units,
         system=comparison.words.system,
+        adjusted=comparison.is_adjusted,
     )
 
 
@@ -295,9 +297,9 @@ def _pairs_caption(comparison: Comparison) -> str:
     return (
         f"The first {system} minus the second on {metric_in_sentence(comparison.primary)}{unit}, with "
         f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
-        f"first is better. {comparison.test[:1].upper()}{comparison.test[1:]}; "
+        f"first is better. {capitalised(comparison.test)}; "
         f"{comparison.family.replace(PERCENT_UNIT, '')}. Detectable is the smallest difference that this test would "
-        f"detect with {format_percent(POWER)} power. {units[:1].upper()}{units[1:]} needed: the number of {units} with "
+        f"detect with {format_percent(POWER)} power. {capitalised(units)} needed: the number of {units} with "
         "which the observed difference would be detected with that power. Wins and losses count any difference."
     )
 
@@ -320,6 +322,7 @@ def _leaderboard(subject: RunSet, metric: str) -> view_model.Leaderboard:
         rows=rows,
         caption=_leaderboard_caption(subject, metric),
         system=subject.words.system,
+        adjusted=subject.comparison is not None and subject.comparison.is_adjusted,
     )
 
 

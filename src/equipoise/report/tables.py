@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from equipoise.evidence.sets import Sets
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading, sort_by_severity
 from equipoise.stats.formatting import (
+    capitalised,
     estimate_decimals,
     format_count,
     format_interval,
@@ -86,8 +87,7 @@ def score_columns(results: Sequence[Result]) -> list[ReportColumn]:
 
 def _size(result: Result) -> str:
     """The number of units and clusters."""
-    clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
-    return Vocabulary.nouns([result]).size(len(result.unit_ids), clusters)
+    return Vocabulary.nouns([result]).size(len(result.unit_ids), result.n_clusters)
 
 
 def _cells(estimate: Estimate, decimals: int, *, bounded: bool) -> tuple[str, ...]:
@@ -306,11 +306,17 @@ def _columns_html(columns: Sequence[ReportColumn], caption: str) -> str:
     return html_table([column.head for column in columns], rows, caption=caption)
 
 
+def paired_test_caption(comparison: Comparison) -> str:
+    """The paired test, its permutations and its seed, as the beginning of a sentence."""
+    n = comparison.n_permutations
+    permutations = "" if n is None else f", {format_count(n)} permutations"
+    return f"{capitalised(comparison.test)}, two-sided{permutations}, seed {comparison.config.seed}"
+
+
 def result_html(result: Result) -> str:
     """One row per metric; the caption has the system, the number of units and whether the run is complete."""
-    clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
     status = f" ({result.settings['status']} run)" if "status" in result.settings else ""
-    title = f"{result.system}{status}: {Vocabulary.nouns([result]).size(len(result.unit_ids), clusters)}."
+    title = f"{result.system}{status}: {_size(result)}."
     columns = score_columns([result]) if result.estimates else []
     return _columns_html(columns, f"{title} {caption([result])}") + findings_html(result.findings)
 

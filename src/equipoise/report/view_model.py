@@ -66,7 +66,10 @@ class LeaderboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """All systems on one metric, best first on the primary one. ``better`` is ``up`` or ``down``."""
+    """All systems on one metric, best first on the primary one. ``better`` is ``up`` or ``down``.
+
+    ``adjusted`` says whether the p values are adjusted for several pairs.
+    """
 
     metric: str
     better: str
@@ -76,6 +79,7 @@ class Leaderboard:
     rows: tuple[LeaderboardRow, ...]
     caption: str
     system: str = "system"
+    adjusted: bool = True
 
     @property
     def heading(self) -> str:
@@ -117,7 +121,7 @@ class PairwiseTable:
     """Every pair on the primary metric: differences for a forest plot, and wins as a matrix.
 
     ``matrix`` has one row and one column per system, and None on the diagonal. ``others`` are the pairs on
-    the other metrics.
+    the other metrics. ``adjusted`` says whether ``p_adjusted`` is adjusted for several pairs.
     """
 
     metric: str
@@ -129,6 +133,7 @@ class PairwiseTable:
     caption: str
     units: str = "units"
     system: str = "system"
+    adjusted: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.formatting import p_in_sentence
-from equipoise.stats.multiple_comparisons import adjust, correction_text, rank_intervals, tie_groups
+from equipoise.stats.multiple_comparisons import adjust, correction_text, p_heading, rank_intervals, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
 from equipoise.stats.power import PowerEstimate, smallest_p, units_to_show_best
 from equipoise.stats.result import flat_scores
@@ -68,13 +68,12 @@ class Contrast:
 
     def reversed(self) -> Contrast:
         """The contrast with ``a`` and ``b`` exchanged."""
-        low, high = -self.interval.high, -self.interval.low
         return replace(
             self,
             a=self.b,
             b=self.a,
-            difference=-self.difference,
-            interval=replace(self.interval, low=low, high=high),
+            difference=0.0 - self.difference,  # not -0.0 for equal systems
+            interval=self.interval.mirrored(),
             wins=self.losses,
             losses=self.wins,
         )
@@ -107,6 +106,8 @@ class Comparison:
         Whether higher or lower values of the primary metric are better.
     n
         Number of units.
+    n_scored
+        Number of units that ``scores`` are over.
     clusters
         Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
@@ -132,6 +133,7 @@ class Comparison:
     primary: str
     better: Direction
     n: int
+    n_scored: int
     clusters: int | None
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
@@ -170,7 +172,12 @@ class Comparison:
     @property
     def is_adjusted(self) -> bool:
         """Whether the p values on the primary metric are adjusted: not those of a single pair."""
-        return self.correction != "none" and self._n_tests > 1
+        return self.p_heading != "p"
+
+    @property
+    def p_heading(self) -> str:
+        """The heading of a column of adjusted p values, which says whether there was something to adjust for."""
+        return p_heading(self.correction, self._n_tests)
 
     def adjusted_p(self, contrast: Contrast) -> str:
         """The p value of a pair in a sentence; it is called adjusted only if there was something to adjust for."""
@@ -406,6 +413,7 @@ class Comparison:
                 "primary": self.primary,
                 "better": self.better,
                 "n": self.n,
+                "n_scored": self.n_scored,
                 "clusters": self.clusters,
                 "leader": self.leader,
                 "tied_with_leader": self.tied_with_leader,

@@ -213,7 +213,7 @@ def evidence_intervals(
     limits = bounds_per_metric(bounds, len(functions))
     blocks = resampling_blocks(evidence, clusters)
     if len(blocks) < MIN_RESAMPLING_UNITS:
-        reason = _too_few(len(blocks), "unit" if clusters is None else "cluster")
+        reason = _too_few(len(blocks), "value" if clusters is None else "cluster")
         return [Interval.unknown(reason, confidence_level=confidence_level) for _ in functions]
     points = [value_or_nan(function, evidence) for function in functions]
     shares: SubsampleFractions = (

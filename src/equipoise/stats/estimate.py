@@ -48,7 +48,7 @@ def estimate(
 
     Means over units get the intervals of ``mean_intervals``, other metrics those of ``evidence_intervals``.
     Figures of a space are subsampled, all of them: what one point scores depends on the others; so are the
-    agreements of partitions. ``part_count`` limits ``n_resamples`` where each measures the evidence again.
+    agreements of partitions. ``n_subsamples`` limits ``n_resamples`` where each measures the evidence again.
     ``clusters`` holds one id per unit; clusters are then resampled. ``chance=False`` skips the chance
     levels (they are NaN). The same seed gives the same bytes.
     """
@@ -308,6 +308,16 @@ def on_units(result: Result, name: str, kept: Bools, metric: Metric[Any] | None,
         name, values, interval, weights=weights, better=before.better, unit=before.unit, chance=chance
     )
     return replace(part, estimates={**result.estimates, name: estimated})
+
+
+def in_clusters(result: Result, metrics: Mapping[str, Metric[Any] | None], config: StatsConfig) -> Result:
+    """The result with the clusters of ``config``, and the intervals of these means from its per-unit values."""
+    n_units = len(result.unit_ids)
+    clusters = config.clusters_for(result.unit_ids)
+    clustered = replace(result, clusters=None if clusters is None else as_ids(clusters, n_units))
+    for name, metric in metrics.items():
+        clustered = on_units(clustered, name, np.ones(n_units, dtype=bool), metric, config)
+    return clustered
 
 
 # Results from per-unit values without evidence: scores computed by other programs, or combined from parts.

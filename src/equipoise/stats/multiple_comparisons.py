@@ -67,6 +67,15 @@ def correction_text(method: str, n_tests: int) -> str:
     return f"{name if method == 'none' else f'{name} correction'} for {pairs}"
 
 
+def p_heading(method: str, n_tests: int) -> str:
+    """The heading of a column of p values after this correction.
+
+    >>> p_heading("holm", 3), p_heading("holm", 1), p_heading("none", 3)
+    ('adj. p', 'p', 'p')
+    """
+    return "adj. p" if method != "none" and n_tests > 1 else "p"
+
+
 def adjust(p: ArrayLike, method: str = "holm") -> Floats:
     """p values adjusted by ``method``: holm, bh or none. Of an array, each row is a family.
 

@@ -180,10 +180,10 @@ def check_same_protocol(results: Sequence[Result]) -> None:
 
     >>> from equipoise.stats.estimate import result_from_values
     >>> one, other = (result_from_values(name, ["q1", "q2"], {"HR": [1, 0]}, settings={"matcher": rule})
-    ...               for name, rule in (("a", "words"), ("b", "source")))
+    ...               for name, rule in (("a", "words"), ("b", "embedding-eval")))
     >>> check_same_protocol([one, other])
     Traceback (most recent call last):
-    equipoise.errors.PairingError: a was measured with the matcher words and b with source
+    equipoise.errors.PairingError: a was measured with the matcher words and b with embedding-eval
     """
     matched = [(result.system, result.settings[MATCHER]) for result in results if result.settings.get(MATCHER)]
     for system, matcher in matched[1:]:
@@ -319,7 +319,7 @@ def _stacked_contrasts(
     for at, (column, a, b) in enumerate(labels):
         n, difference = int(units.n_units[at]), float(means[at])
         wins, losses = _win_loss_counts(differences[:, at], column.better)
-        why = reason or ("" if n else "no unit is defined for both")
+        why = reason or ("" if n else "no value is defined for both")
         contrasts.append(
             Contrast(
                 metric=column.metric,
@@ -396,6 +396,7 @@ def compare_results(
         primary=primary,
         better=results[0].estimates[primary].better,
         n=len(pairing),
+        n_scored=_n_scored(column, adjusted[primary], len(pairing)),
         clusters=None if pairing.clusters is None else _n_clusters(pairing.clusters, column),
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
         contrasts=tuple(contrast for name in names for contrast in adjusted[name]),
@@ -503,3 +504,10 @@ def _n_clusters(labels: Ids, column: MetricColumn | None) -> int:
     if column is not None:
         labels = labels[complete_units(column.values)]
     return len(set(labels.tolist()))
+
+
+def _n_scored(column: MetricColumn | None, contrasts: Sequence[Contrast], n: int) -> int:
+    """The number of units on which the scores are compared."""
+    if column is not None and (complete := int(complete_units(column.values).sum())):
+        return complete
+    return min((contrast.n for contrast in contrasts if contrast.n), default=n)

@@ -185,10 +185,15 @@ def smallest_p(contrast: Contrast, n: float | None = None) -> float:
     >>> smallest_p(pair), smallest_p(pair, 6)
     (0.25, 0.03125)
     """
-    return _p_of_equal_signs((contrast.n if n is None else n) * _signs_per_unit(contrast))
+    return p_of_equal_signs((contrast.n if n is None else n) * _signs_per_unit(contrast))
 
 
-def _p_of_equal_signs(n_signs: float) -> float:
+def p_of_equal_signs(n_signs: float) -> float:
+    """The two-sided p of a sign-flip test if all signs are equal, the smallest possible one; 0 without a limit.
+
+    >>> p_of_equal_signs(5), p_of_equal_signs(6)
+    (0.0625, 0.03125)
+    """
     return 0.0 if n_signs == inf else min(1.0, 2.0 ** (1 - floor(n_signs + 1e-9)))
 
 
@@ -265,7 +270,7 @@ class _Family:
 
     def can_show(self, p: float, level: float, n: float) -> bool:
         """Whether a pair with the smallest p is significant, and with Holm's correction also the first pair."""
-        first = _p_of_equal_signs(n * self.signs_per_unit) if self.correction == "holm" else 0.0
+        first = p_of_equal_signs(n * self.signs_per_unit) if self.correction == "holm" else 0.0
         return p < level and first < step_level(0, max(len(self.effects), 1), self.correction, self.alpha)
 
 
@@ -295,7 +300,7 @@ def _detectable(contrast: Contrast, family: _Family, largest: float) -> PowerEst
     if not detectable.known:
         return detectable
     # A large difference is one on all units.
-    smallest = 0.0 if _signs_per_unit(contrast) == inf else _p_of_equal_signs(n / size)
+    smallest = 0.0 if _signs_per_unit(contrast) == inf else p_of_equal_signs(n / size)
     if smallest >= step_level(0, max(len(family.effects), 1), family.correction, family.alpha):
         return PowerEstimate.unknown("too few units for the test")
     return PowerEstimate.unknown("above the largest possible difference") if detectable.value > largest else detectable

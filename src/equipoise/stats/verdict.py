@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from equipoise.stats.formatting import (
     ScoreFormat,
     about,
+    capitalised,
     format_interval,
     format_p,
     format_percent,
     format_value,
+    metric_in_sentence,
 )
 from equipoise.stats.intervals import Interval
 from equipoise.stats.power import POWER, REALISTIC
@@ -93,12 +95,12 @@ class Vocabulary:
 def plural(noun: str) -> str:
     """The plural of a noun.
 
-    >>> plural("query"), plural("document"), plural("branch")
-    ('queries', 'documents', 'branches')
+    >>> plural("query"), plural("day"), plural("branch"), plural("class"), plural("document")
+    ('queries', 'days', 'branches', 'classes', 'documents')
     """
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 def unit_noun(results: Sequence[Result]) -> str:
@@ -123,6 +125,8 @@ UNEQUAL_TUNING = "EQ203"
 NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 PARTIAL_RUN = "EQ206"
 """The finding that a run is not complete."""
+INCOMPLETE_MARK = "*"
+"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 UNKNOWN_CANDIDATES = "EQ110"
 """The finding that the number of candidates is unknown."""
 CEILING_MARGIN = 0.02
@@ -206,7 +210,7 @@ def _with_caveats(comparison: Comparison, text: str, uninformative: str) -> str:
 def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """Which system is best, or which systems are tied for it; ``brief`` counts several of these without names."""
     best = comparison.leader
-    metric, units = _metric(comparison, words), _units(comparison, _n_scored(comparison), words)
+    metric, units = _metric(comparison, words), _units(comparison, comparison.n_scored, words)
     if best is None and comparison.primary in comparison.missing:
         return (
             f"Inconclusive: the {words.system}s have no {words.unit} in common on which all have a value of {metric}."
@@ -391,6 +395,22 @@ def units_to_show_best_note(comparison: Comparison) -> str:
     )
 
 
+def other_metrics_note(comparison: Comparison) -> str:
+    """Which systems are significantly better than the best one by other metrics, the best of them by each metric."""
+    leader, metrics_by_system = comparison.leader, dict[str, list[str]]()
+    for metric in comparison.metrics:
+        pairs = [pair for pair in comparison.contrasts if pair.metric == metric and leader in (pair.a, pair.b)]
+        better = [pair for pair in pairs if pair.winner(comparison.alpha) not in (None, leader)]
+        if better:
+            largest = max(better, key=lambda pair: abs(pair.difference))
+            best = largest.b if largest.a == leader else largest.a
+            metrics_by_system.setdefault(best, []).append(metric_in_sentence(metric))
+    return " ".join(
+        f"By {name_list(metrics)}, {best} is significantly better than {leader}."
+        for best, metrics in metrics_by_system.items()
+    )
+
+
 def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """The smallest difference that could be shown: that of the first two, since others may vary far more."""
     if not contrast.detectable.known:
@@ -429,18 +449,12 @@ def _metric(comparison: Comparison, words: Vocabulary) -> str:
     return words.metric or SPELLED_OUT.get(comparison.primary, comparison.primary)
 
 
-def _n_scored(comparison: Comparison) -> int:
-    """The number of units on which scores are compared: those with a value of the primary metric for both systems."""
-    contrasts = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
-    return min((contrast.n for contrast in contrasts if contrast.n), default=comparison.n)
-
-
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
     return words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:
-    return f"{clause[0].upper()}{clause[1:]}."
+    return f"{capitalised(clause)}."
 
 
 def name_list(names: Sequence[str]) -> str:

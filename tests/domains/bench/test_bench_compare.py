@@ -80,6 +80,13 @@ class RandomModel:
         return np.random.default_rng(len(texts)).standard_normal((len(texts), 256))
 
 
+class ConstantModel:
+    """The same vector for every text."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return np.ones((len(texts), 8))
+
+
 def run(models: Any, data: Any, **options: Any) -> bench.BenchComparison:
     return bench.compare(models, data, **{"config": FAST, "cache": False, **options})
 
@@ -119,6 +126,15 @@ def test_every_kind_is_evaluated_by_models_and_baselines() -> None:
         assert np.isfinite(dataset.score("tfidf"))
     assert comparison.aggregate is not None
     assert comparison.aggregate.incomplete == ("bm25",)
+
+
+def test_a_system_without_a_score_on_a_data_set_is_left_out_of_the_aggregate() -> None:
+    """The correlation with constant cosines is undefined."""
+    data = [bench.Similarity(pair_rows(), name="s"), bench.Retrieval(retrieval_rows(), name="r")]
+    comparison = run({"hash": "hash", "constant": ConstantModel()}, data)
+    assert np.isnan(comparison["s"].score("constant"))
+    assert comparison.aggregate is not None
+    assert set(comparison.aggregate.incomplete) == {"constant", "bm25"}
 
 
 def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
@@ -295,6 +311,16 @@ def test_a_call_with_cached_vectors_embeds_nothing_and_has_the_same_costs(
     first = costs()
     monkeypatch.setattr(HashEncoder, "encode_counted", lambda *arguments: pytest.fail("a text was embedded"))
     assert costs() == first
+
+
+def test_cache_true_uses_the_default_cache_also_if_it_is_turned_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HashEncoder, "cacheable", True)
+    monkeypatch.setenv("EQUIPOISE_CACHE", "off")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run(["hash"], [retrieval_rows()], baselines=False, cache=True)
+    assert list(tmp_path.glob("equipoise/*.sqlite"))
 
 
 def test_different_options_are_computed_again_and_other_data_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -373,6 +374,16 @@ def test_run_directories_are_read_with_their_units(tmp_path: Path) -> None:
     by_model = dict(zip(table.models, table.scores[:, 0].tolist(), strict=True))
     for run in runs:
         assert by_model[run.result.system] == pytest.approx(run.result.estimates[run.result.names[0]].value)
+
+
+def test_interrupted_writes_and_manifests_of_other_programs_are_no_runs(tmp_path: Path) -> None:
+    runs = bread_runs(tmp_path, tuned=False)
+    shutil.copytree(next(tmp_path.rglob("manifest.json")).parent, tmp_path / ".a.1.part")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "manifest.json").write_text("{}")
+    table = read_scores(tmp_path)
+    assert len(table.models) == len(runs)
+    assert table.unreadable == ()
 
 
 def test_an_unknown_metric_of_run_directories_is_an_error(tmp_path: Path) -> None:

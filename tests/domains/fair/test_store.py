@@ -138,7 +138,7 @@ def test_finished_models_are_not_chunked_or_rewritten(
     assert second.summary == first_run.summary
 
 
-@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "source"}, {"folds": 3}])
+@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "embedding-eval"}, {"folds": 3}])
 def test_different_inputs_are_computed_again(tmp_path: Path, first_run: Any, change: dict[str, Any]) -> None:
     assert run_to_folder(tmp_path, **change).resumed == ()
 

@@ -18,7 +18,9 @@ import pytest
 
 from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.html.render import render_html
-from equipoise.report.view import RunsView
+from equipoise.report.pairwise import pairwise_claims
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import RunsView, Section
 from equipoise.runs.manifest import Status
 from equipoise.runs.run_folder import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -247,6 +249,16 @@ def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
     assert len(document.one("section", id="leaderboard").all("abbr", class_="mark")) == 2
 
 
+def test_a_row_is_about_its_system_with_and_without_a_mark(tmp_path: Path) -> None:
+    """An asterisk may mark an incomplete run, or belong to the name."""
+    runs = synthetic_runs(tmp_path, ["a", "b*"], {"MRR": 1 / ranks(2, 30)})
+    section = Section.of_table("Texts", [ReportColumn("system", ["a", "a*", "b*", "c"])])
+    view = replace(build_view(runs, compare_runs(runs), exports=False), sections=(section,))
+    table = tree(render_html(view, charts=False)).one("section", id="details").one("table")
+    rows = [row.attributes.get("data-systems") for row in table.one("tbody").all("tr")]
+    assert rows == ["0", "0", "1", None]
+
+
 def test_markup_in_data_is_shown_and_never_executed(tmp_path: Path) -> None:
     names = [f"{HOSTILE}{index}" for index in range(2)]
     hit = RetrievedItem(HOSTILE, HOSTILE, 0.5, True, HOSTILE)
@@ -375,6 +387,18 @@ def test_without_the_chart_converter_the_page_has_the_install_command(
     assert install_command("report") in hint
     assert document.all("figure") == []
     assert document.one("section", id="distributions").all("table")
+
+
+def test_p_of_a_single_pair_is_not_called_adjusted(tmp_path: Path) -> None:
+    for names in (["a", "b"], ["a", "b", "c"]):
+        runs = synthetic_runs(tmp_path, names, {"MRR": 1 / ranks(len(names), 30)})
+        comparison = compare_runs(runs)
+        assert comparison is not None
+        text = render_html(build_view(runs, comparison, exports=False))
+        claims = [column.head for column in pairwise_claims(comparison)]
+        is_adjusted = len(names) > 2
+        assert ("djusted p" in text, "adj. p" in claims) == (is_adjusted, is_adjusted)
+        assert claims.count("p") == 1
 
 
 def test_many_metrics_and_many_parameters_are_rows(tmp_path: Path) -> None:

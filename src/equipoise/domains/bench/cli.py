@@ -12,7 +12,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import ChoiceWithHint, MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ def _prices(words: tuple[str, ...]) -> dict[str, float]:
 
 def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
     """Print the answer or the JSON data, and the next command."""
-    from equipoise.cli.output import suggestion
     from equipoise.domains.bench.report import answer_parts
     from equipoise.report.view import View
 
@@ -218,7 +217,7 @@ LS_HELP = """
   eq bench ls
   eq bench ls --json
 
-List the kinds of data, their formats, and their metrics. Models are ordered by the first metric.
+List the kinds of data, their formats, and their metrics. eq bench run orders models by the first metric.
 """
 
 
@@ -294,7 +293,10 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
 @click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower scores are better.")
 @click.option(
-    "--accuracy", is_flag=True, help="Scores are accuracies: infer the number of units from the printed decimals (-v)."
+    "--accuracy",
+    is_flag=True,
+    help="Scores are accuracies. With -v, list the numbers of units (such as queries) that are consistent with the "
+    "printed decimals.",
 )
 @click.option(
     "--missing",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,7 @@ from equipoise.domains.bench.systems import (
     encoder_keys,
     expand_systems,
 )
-from equipoise.errors import EquipoiseError, InputError, UnknownNameError
+from equipoise.errors import EquipoiseError, InputError, ParameterError, UnknownNameError
 from equipoise.io.json import parse_json
 from equipoise.io.splits import kfold_splits
 from equipoise.io.text import open_text
@@ -49,12 +50,12 @@ from equipoise.runs.runner import (
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.verdict import UNIT_NOUN, name_list
 from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord, parameter_grid
-from equipoise.tuning.nested_cv import NestedResult, fold_means, repeated_choice
+from equipoise.tuning.nested_cv import NestedResult, fold_means, repeated_nested_cv
 
 if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
     from equipoise.domains.bench.base_data import BenchData, BenchObservation
-    from equipoise.domains.bench.systems import SystemPool, SystemSpec
+    from equipoise.models.vector_cache import VectorCache
+    from equipoise.runs.executors import Executor
     from equipoise.runs.unit_table import UnitContents
     from equipoise.stats.result import Result
     from equipoise.types import Floats
@@ -64,13 +65,6 @@ SHARDS = "shards"
 """The folder of vectors of large corpora in the output folder."""
 DIVISIBLE_TEXTS = 10_000
 """From this number of documents on, several workers of a cluster share those of one model."""
-
-if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
-    from equipoise.domains.bench.base_data import BenchData, BenchObservation
-    from equipoise.models.vector_cache import VectorCache
-    from equipoise.runs.executors import Executor
-    from equipoise.stats.result import Result
 
 
 def compare(
@@ -234,9 +228,13 @@ def plan_benchmark(
     """Read the data and list the systems; no model is loaded. The parameters are those of ``compare``."""
     suite = read_suite(data, text=text, split=split)
     systems = expand_systems(models, variants, suite)
-    for name in prices or {}:
+    for name, price in (prices or {}).items():
         if name not in (known := [system.name for system in systems]):
             raise UnknownNameError.of("model", name, known, more=f"the models are {', '.join(known)}")
+        if not (isfinite(price) and price >= 0):
+            raise ParameterError(
+                f"the price of {name} is {price:g}", hint="give US dollars per million tokens, 0 or more"
+            )
     jobs, folder = plan_jobs(systems, suite, config, prices or {}), ExperimentFolder.of(output)
     if folder is not None:
         datasets = {data.name: data.fingerprint for data in suite}
@@ -547,7 +545,7 @@ def _nested(table: Floats, unit_ids: list[Any], data: BenchData, config: StatsCo
     groups = None if data.clusters is None else [data.clusters[unit] for unit in unit_ids]
     n_folds = min(FOLDS, len(set(groups)) if groups is not None else len(unit_ids))
     rng = config.rng(_STREAM)
-    return repeated_choice(table, [kfold_splits(unit_ids, n_folds, groups=groups, rng=rng) for _ in range(SPLITS)])
+    return repeated_nested_cv(table, [kfold_splits(unit_ids, n_folds, groups=groups, rng=rng) for _ in range(SPLITS)])
 
 
 def _held_out(table: Floats, nested: NestedResult) -> Floats:

@@ -14,7 +14,7 @@ from equipoise.domains.bench.leaderboard_readers import Source, read_scores
 from equipoise.errors import InputError, ParameterError, did_you_mean
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
-from equipoise.runs.experiment_folder import RESULTS
+from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder
 from equipoise.stats.aggregate_ranks import (
     AGGREGATES,
     AdjacentPair,
@@ -255,8 +255,6 @@ class LeaderboardAnalysis:
 
     def write(self, folder: PathLike) -> tuple[Path, Path]:
         """Write ``results.json`` and ``report.html`` into a folder, and return their paths."""
-        from equipoise.runs.experiment_folder import ExperimentFolder
-
         results = ExperimentFolder(Path(folder)).write_results(self.to_dict())
         page = Path(folder) / PAGE
         self.report(page)

@@ -433,7 +433,6 @@ def _rows_of_metric(
 
 
 MODEL_META = "model_meta.json"
-MANIFEST = "manifest.json"
 DEFAULT_SPLIT = "test"
 MTEB_SUFFIX = ".json"
 
@@ -450,14 +449,15 @@ class TaskScores:
 
 def read_folder(folder: Path, *, metric: str | None, split: str | None, subsets: Sequence[str]) -> ScoreTable:
     """The scores of a folder: run directories if there are any, else results of MTEB."""
-    names = [name for _, _, files in os.walk(folder) for name in files]
-    if MANIFEST in names:
+    from equipoise.runs.run_folder import runs_below
+
+    if runs := runs_below(folder):
         if split is not None or subsets:
             raise ParameterError(
                 f"{folder} holds run directories, which have no splits or subsets",
                 hint="leave out --split and --subset",
             )
-        return _read_runs(folder, metric)
+        return _read_runs(folder, runs, metric)
     if metric is not None:
         raise ParameterError(f"{folder} holds results of MTEB, whose score is main_score", hint="leave out --metric")
     return _read_mteb(folder, split, subsets)
@@ -587,7 +587,7 @@ def _cells(
 # Run directories: one system on one data set each.
 
 
-def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
+def _read_runs(folder: Path, runs: Sequence[Path], metric: str | None) -> ScoreTable:
     from equipoise.runs.run_folder import load_run
     from equipoise.types import Direction
 
@@ -595,7 +595,7 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
     metrics: dict[str, str] = {}
     lower: set[str] = set()
     problems: list[str] = []
-    for path in sorted(place.parent for place in folder.rglob(MANIFEST)):
+    for path in runs:
         try:
             run = load_run(path, evidence=False)
         except EquipoiseError as error:

@@ -27,6 +27,7 @@ from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.report.view_model import AxisScale
 from equipoise.stats.formatting import (
+    capitalised,
     format_count,
     format_difference,
     format_interval,
@@ -36,7 +37,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.multiple_comparisons import correction_text
+from equipoise.stats.multiple_comparisons import correction_text, p_heading
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _other_leaders(changing: Mapping[str, str]) -> str:
 def _source_line(analysis: LeaderboardAnalysis) -> str:
     gaps = int(analysis.source.missing.sum())
     missing = f"Missing scores: {gaps} of {analysis.source.scores.size:,} cells" if gaps else ""
-    return " ".join(f"{part}." for part in [missing, *map(as_sentence, analysis.table.notes)] if part)
+    return " ".join(f"{part}." for part in [missing, *map(capitalised, analysis.table.notes)] if part)
 
 
 def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
@@ -182,34 +183,18 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     ]
 
 
-ADJACENT_HEADS = ("better", "worse", "difference", "p", "adj. p", "significant")
-
-
-def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
-    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
-    models, separated = analysis.table.models, set(analysis.separated)
-    return [
-        (
-            models[pair.better],
-            models[pair.worse],
-            format_difference(pair.difference, 3),
-            format_p(pair.p),
-            format_p(pair.p_adjusted),
-            "yes" if pair in separated else "no",
-        )
-        for pair in analysis.adjacent
-    ]
-
-
 def _adjacent_section(analysis: LeaderboardAnalysis) -> Section:
-    better, worse, *numbers = zip(*adjacent_rows(analysis), strict=True)
+    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
+    models, pairs, separated = analysis.table.models, analysis.adjacent, set(analysis.separated)
+    heading = p_heading(analysis.config.correction, len(pairs))
+    unadjusted = ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=1)
     columns = [
-        ReportColumn(head, cells, shortens="middle")
-        for head, cells in zip(ADJACENT_HEADS[:2], (better, worse), strict=True)
-    ]
-    columns += [
-        ReportColumn(head, cells, right=True, rank=rank)
-        for head, cells, rank in zip(ADJACENT_HEADS[2:], numbers, (0, 1, 0, 2), strict=True)
+        ReportColumn("better", [models[pair.better] for pair in pairs], shortens="middle"),
+        ReportColumn("worse", [models[pair.worse] for pair in pairs], shortens="middle"),
+        ReportColumn("difference", [format_difference(pair.difference, 3) for pair in pairs], right=True),
+        *([] if heading == "p" else [unadjusted]),
+        ReportColumn(heading, [format_p(pair.p_adjusted) for pair in pairs], right=True),
+        ReportColumn("significant", ["yes" if pair in separated else "no" for pair in pairs], right=True, rank=2),
     ]
     return Section.of_table(f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}", columns)
 
@@ -283,11 +268,6 @@ def _half_steps(values: Sequence[float]) -> list[str]:
     """
     places = 0 if all(value == int(value) for value in values) else 1
     return [format_value(value, places) for value in values]
-
-
-def as_sentence(text: str) -> str:
-    """The text with a capital first letter."""
-    return text[:1].upper() + text[1:]
 
 
 def rank_chart(analysis: LeaderboardAnalysis) -> Chart:

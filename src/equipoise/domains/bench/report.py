@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.bench.results import NEGLIGIBLE_SECONDS, TIME_TOLERANCE
 from equipoise.domains.bench.systems import RANDOM
@@ -48,6 +50,7 @@ from equipoise.report.view import View
 from equipoise.runs.experiment_folder import RESULTS, folder_names
 from equipoise.stats.formatting import format_percent, format_ranks, format_value, metric_heading
 from equipoise.stats.verdict import Vocabulary, name_list
+from equipoise.tuning.grid import pareto_front
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.results import Aggregate, BenchComparison, DataComparison
@@ -342,24 +345,10 @@ class CostPoint:
     high: float
 
 
-def pareto_front(points: Sequence[CostPoint]) -> list[CostPoint]:
-    """The systems that no other beats in score at no more cost, cheapest first.
-
-    >>> a, b, c = (CostPoint(n, ms, s, s, s) for n, ms, s in (("a", 1, 0.2), ("b", 2, 0.1), ("c", 3, 0.5)))
-    >>> [point.system for point in pareto_front([c, b, a])]
-    ['a', 'c']
-    """
-    front: list[CostPoint] = []
-    for point in sorted(points, key=lambda item: (item.seconds, -item.score)):
-        if not front or point.score > front[-1].score:
-            front.append(point)
-    return front
-
-
 def cost_chart(points: Sequence[CostPoint], metric: str, name: str = "cost") -> Chart:
     """Score by time per text; the line is the Pareto front."""
-    front = pareto_front(points)
-    times = [point.seconds for point in points]
+    times, scores = [point.seconds for point in points], [point.score for point in points]
+    front = [points[index] for index in pareto_front(np.array(times), np.array(scores))]
     scale = log_scale(min(times) / 1.5, max(times) * 1.5)
     x = with_grid(log_axis(scale.low, scale.high, scale.ticks, "seconds per 1,000 texts (logarithmic)"))
     y_scale = axis_scale([], [end for point in points for end in (point.low, point.high)])

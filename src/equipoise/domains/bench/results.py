@@ -22,7 +22,7 @@ from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict
 from equipoise.stats.aggregate_ranks import AggregateScores, borda_points, first_places
 from equipoise.stats.bootstrap_mean import id_order
 from equipoise.stats.corpus_metrics import value_or_nan
-from equipoise.types import Finding, Floats
+from equipoise.types import Finding, Floats, require_extra
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -210,8 +210,6 @@ class BenchComparison:
 
     def to_frame(self) -> Any:
         """One row per data set, system and metric, as a pandas frame."""
-        from equipoise.types import require_extra
-
         return require_extra("pandas", extra="accounts").DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
@@ -353,9 +351,10 @@ class Aggregate:
 
 
 def aggregate(datasets: Sequence[DataComparison], config: StatsConfig) -> Aggregate | None:
-    """The aggregate over two or more data sets; None if there is one, or if no two systems have all."""
+    """The aggregate over two or more data sets; None if there is one, or if no two systems have a score on all."""
     everyone = dict.fromkeys(system.name for dataset in datasets for system in dataset.systems)
-    names = [name for name in everyone if all(name in dataset.order for dataset in datasets)]
+    scored = [{name for name in dataset.order if not isnan(dataset.score(name))} for dataset in datasets]
+    names = [name for name in everyone if all(name in systems for systems in scored)]
     if len(datasets) < 2 or len(names) < 2:
         return None
     scores = np.array([[dataset.score(name) for name in names] for dataset in datasets])
@@ -446,7 +445,7 @@ def resampled_scores(dataset: DataComparison, names: Sequence[str], config: Stat
             sums = np.column_stack([np.bincount(codes, values[:, place]) for place in range(len(names))])
         counts = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=min(config.n_resamples, 2_000))
         return np.asarray((counts @ sums) / (counts @ size)[:, None])
-    evidence = [result.evidence for result in results if result.evidence is not None]
+    evidence = [result.evidence.take(id_order(result.unit_ids)) for result in results if result.evidence is not None]
     (metric,) = parse_metrics(primary, evidence=type(evidence[0]))
     table = np.empty((POOL, len(names)))
     for row in table:

@@ -34,7 +34,7 @@ from equipoise.tuning.nested_cv import (
     RESAMPLED_SPLITS,
     NestedResult,
     nested_interval,
-    repeated_choice,
+    repeated_nested_cv,
     select_best,
     selection_errors,
 )
@@ -356,7 +356,7 @@ def _nested_scores(
     settings: FairConfig,
 ) -> _HeldOutScore:
     """Held-out scores of every question, and bootstrap errors of the whole procedure."""
-    nested = repeated_choice(values, splits, costs=costs, allowed=allowed)
+    nested = repeated_nested_cv(values, splits, costs=costs, allowed=allowed)
     # The same resamples are used for every model, so the errors are paired.
     errors = selection_errors(
         values,

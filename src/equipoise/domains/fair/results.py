@@ -459,11 +459,6 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
         return {outcome.name: outcome.tuning for outcome in self.outcomes}
 
     @property
-    def frontiers(self) -> dict[str, tuple[Trial, ...]]:
-        """For each model, the Pareto frontier of accuracy and retrieved tokens."""
-        return {name: tuning.frontier for name, tuning in self.tunings.items()}
-
-    @property
     def resumed(self) -> tuple[str, ...]:
         """The models that were loaded from the output folder instead of computed."""
         return tuple(outcome.name for outcome in self.outcomes if outcome.stored is not None)

@@ -423,7 +423,7 @@ def score_evidence(
             if partly
         },
         by_user=None if user_ids is None else _by_user(result, user_ids, config),
-        slices=_slices(result, columns, config),
+        slices=_slices(result, columns),
         columns=columns if user_ids is None else {"user": user_ids, **columns},
         ties=_tie_report(classified, cutoffs[0]),
         calibration=None if probability is None else calibrate(probability, classified, user_ids, system, config),
@@ -539,14 +539,14 @@ def _by_user(result: Result, users: Ids, config: StatsConfig) -> Result:
     return result_from_values(result.system, names, columns, config=config)
 
 
-def _slices(result: Result, columns: Mapping[str, Ids], config: StatsConfig) -> tuple[Slice, ...]:
+def _slices(result: Result, columns: Mapping[str, Ids]) -> tuple[Slice, ...]:
     if not columns:
         return ()
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     properties = {
         unit: dict(zip(columns, row, strict=True)) for unit, row in zip(result.unit_ids.tolist(), rows, strict=True)
     }
-    return slice_estimates(result, result.names[0], properties, seed=config.seed)
+    return slice_estimates(result, result.names[0], properties)
 
 
 def _tie_report(classified: ClassificationOutput, k: int) -> TieReport:

@@ -64,12 +64,17 @@ def series_style(index: int) -> tuple[str, str]:
     return color, SHAPES[(index + index // SYSTEM_COLOURS) % len(SHAPES)]
 
 
+def heat_step(shade: float) -> int:
+    """The step of the colour scale of a shade (0 to 1)."""
+    return min(max(int(shade * HEAT_STEPS), 0), HEAT_STEPS - 1)
+
+
 def heat_color(shade: float) -> tuple[str, str]:
     """The colours of a cell with this shade (0 to 1) and of its text.
 
     There are steps instead of a gradient because each colour needs a dark counterpart.
     """
-    step = min(max(int(shade * HEAT_STEPS), 0), HEAT_STEPS - 1)
+    step = heat_step(shade)
     return LIGHT[f"heat{step}"], LIGHT["on_high" if step >= FIRST_DARK_STEP else "on_low"]
 
 

@@ -14,6 +14,7 @@ from equipoise.report.sections import axis_scale
 from equipoise.report.tables import STANDARD_COSTS
 from equipoise.stats.formatting import (
     ScoreFormat,
+    capitalised,
     format_percent,
     format_value,
     metric_heading,
@@ -213,7 +214,8 @@ class _ValueAxis:
 
 def _value_axis(ends: list[float], chance: float | None, metric: str) -> _ValueAxis:
     values = ends + ([] if chance is None else [chance])
-    if metric.startswith("MR") and min(values) > 0 and max(values) / min(values) >= LOG_RATIO:
+    is_rank = metric.partition("(")[0] in ("MR", "MedianRank")
+    if is_rank and min(values) > 0 and max(values) / min(values) >= LOG_RATIO:
         return _ValueAxis(marks.log_scale(min(values), max(values)), log=True)
     if min(values) >= 0 and max(values) <= 1:
         return _ValueAxis(axis_scale([], [0.0, 1.0]), log=False)
@@ -328,7 +330,7 @@ def _rows(board: Leaderboard, cost: SystemColumn) -> list[marks.Row]:
 
 def _missing(cost: str, names: Sequence[str]) -> str:
     reason = STANDARD_COSTS[cost].missing
-    return f" {reason[:1].upper()}{reason[1:]}: {', '.join(names)}." if names else ""
+    return f" {capitalised(reason)}: {', '.join(names)}." if names else ""
 
 
 def cost_axis(costs: Sequence[float], title: str) -> Spec:

@@ -20,11 +20,12 @@ from equipoise import __version__
 from equipoise.checks.base import all_checks, reasons
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
+from equipoise.report.charts.chart import heat_step
 from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
 from equipoise.report.terminal import grouped_findings, sort_by_severity
 from equipoise.stats.formatting import metric_heading, metric_in_percent, metric_in_sentence
-from equipoise.stats.verdict import plural
+from equipoise.stats.verdict import INCOMPLETE_MARK, plural
 
 if TYPE_CHECKING:
     from equipoise.report.view import RunsView, View
@@ -120,7 +121,6 @@ class PageLinks:
 WIDTH = 200
 HEIGHT = 22
 MARGIN = 8
-HEAT_STEPS = 7
 SYMBOLS = {BEST: "★", BASELINE: "○", BUDGET: "★", CHOSEN: "✓"}
 """Symbols of the marks in a grid cell."""
 
@@ -165,7 +165,7 @@ def heat_class(shade: Number) -> str:
     >>> heat_class(0.0), heat_class(1.0), heat_class(None)
     ('heat0', 'heat6', 'plain')
     """
-    return "plain" if shade is None else f"heat{min(int(shade * HEAT_STEPS), HEAT_STEPS - 1)}"
+    return "plain" if shade is None else f"heat{heat_step(shade)}"
 
 
 def grid_symbol(mark: str) -> str:
@@ -295,7 +295,9 @@ def _ranked_systems(views: Sequence[View]) -> tuple[str, list[str]]:
     """The noun and the names of the systems in the tables of the answers that rank them."""
     columns = [view.answer.columns for view in views if [column.head for column in view.answer.columns[:1]] == ["rank"]]
     cells = (cell for _, named, *_ in columns for cell in named.cells)
-    return columns[0][1].head if columns else "", list(dict.fromkeys(cell.rstrip("*") for cell in cells))
+    return columns[0][1].head if columns else "", list(
+        dict.fromkeys(cell.removesuffix(INCOMPLETE_MARK) for cell in cells)
+    )
 
 
 def _shown_findings(view: View) -> tuple[Finding, ...]:
@@ -355,7 +357,7 @@ def _environment() -> Any:
     environment.globals.update(
         MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS, MAX_COLUMNS=MAX_COLUMNS
     )
-    environment.globals.update(PixelScale=PixelScale)
+    environment.globals.update(PixelScale=PixelScale, INCOMPLETE_MARK=INCOMPLETE_MARK)
     for function in (
         heat_class,
         metric_heading,
