@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isclose, isnan
+from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
@@ -28,6 +28,7 @@ from equipoise.stats.verdict import (
     UNKNOWN_CANDIDATES,
     Vocabulary,
     headline,
+    other_metrics_note,
     sample_size,
     score_format,
     why_uninformative,
@@ -137,17 +138,19 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
     size, first_line = options.sample_size, headline(comparison, words, uninformative)
-    size = sample_size(comparison, words, brief=True) if size is None else size
+    if size is None:
+        decided = not uninformative or comparison.any_significant
+        size = sample_size(comparison, words, brief=True) if decided else ""
     if len(comparison.could_be_best) > 1 and not uninformative and options.cheapest:
         first_line = f"{first_line} {cheapest_sentence(options.cheapest)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
-    notes = (chance, *_unknown_intervals(estimates), *options.notes, size)
+    notes = (chance, *_unknown_intervals(estimates), *options.notes, other_metrics_note(comparison), size)
     return Answer(
         headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         failures=options.failures,
-        warnings=(*options.warnings, *_unshared_units(comparison, words), *incomplete_run_notes(comparison)),
+        warnings=(*options.warnings, *incomplete_run_notes(comparison)),
         findings=findings,
         details=options.details,
         explains_codes=options.explains_codes,
@@ -267,20 +270,6 @@ def incomplete_run_notes(comparison: Comparison) -> list[str]:
         f"{INCOMPLETE_MARK} {with_label(finding.subject, finding.message)}"
         for finding in comparison.findings
         if finding.code == PARTIAL_RUN
-    ]
-
-
-def _unshared_units(comparison: Comparison, words: Vocabulary) -> list[str]:
-    """A note if scores in the table are over units on which another system is undefined."""
-    estimates = {name: comparison.estimates[name][comparison.primary] for name in comparison.scored}
-    counts = {estimate.n for estimate in estimates.values()}
-    is_equal = all(isclose(comparison.scores[name], estimate.value) for name, estimate in estimates.items())
-    if is_equal or counts == {comparison.n_scored}:
-        return []
-    numbers = " to ".join(f"{n:,}" for n in sorted({min(counts), max(counts)}))
-    return [
-        f"Each score in the table is over all {words.plural} with a value for that {words.system} ({numbers}); the "
-        f"first line and the order use the {words.units(comparison.n_scored)} with a value for every {words.system}."
     ]
 
 
