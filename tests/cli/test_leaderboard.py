@@ -21,7 +21,7 @@ def test_the_output_starts_with_the_verdict_and_is_short(eq, table: str) -> None
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0].startswith("Inconclusive: ")
-    assert "could rank first on 2 data sets" in lines[0]
+    assert "could rank first on 2 of 3 data sets" in lines[0]
     assert len(lines) <= 14
     assert "Missing scores: 1 of 9 cells" in result.stdout
     assert "EQ420" in result.stdout
@@ -40,7 +40,7 @@ def test_json_and_exports_go_to_standard_output(eq, table: str) -> None:
     assert data == json.loads(eq("leaderboard", table, "--to", "json").stdout)
     assert "| rank | model |" in eq("leaderboard", table, "--to", "md").stdout
     assert r"\begin{tabular}" in eq("leaderboard", table, "--to", "latex").stdout
-    assert eq("leaderboard", table, "--to", "csv").stdout.startswith("rank,model,")
+    assert eq("leaderboard", table, "--to", "csv").stdout.startswith("rank_low,rank_high,model,mean,low,high,")
 
 
 def test_a_folder_gets_results_and_a_page(eq, folder: Path, table: str) -> None:

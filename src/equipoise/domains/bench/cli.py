@@ -300,9 +300,8 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option(
     "--missing",
     type=ChoiceWithHint("policy", policies),
-    default="datasets",
-    show_default=True,
-    help="With missing scores, keep complete data sets, keep complete models, or stop.",
+    help="With missing scores, keep complete data sets, keep complete models, or stop.  [default: models for run "
+    "directories, else datasets]",
 )
 @click.option(
     "--aggregate",

@@ -173,10 +173,12 @@ class LeaderboardAnalysis:
 
     @property
     def _sample(self) -> str:
-        if len(self.table.datasets) == 1:
+        n_used, n_all = len(self.table.datasets), len(self.source.datasets)
+        if n_used < n_all:
+            return f"{n_used} of {n_all} data sets"
+        if n_used == 1:
             return self.table.datasets[0]
-        determiner = "these " if self.resample == "units" else ""
-        return f"{determiner}{len(self.table.datasets)} data sets"
+        return f"{'these ' if self.resample == 'units' else ''}{n_used} data sets"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -283,7 +285,7 @@ def leaderboard(
     datasets: Sequence[str] = (),
     lower: Sequence[str] = (),
     accuracy: bool = False,
-    missing: MissingPolicy = "datasets",
+    missing: MissingPolicy | None = None,
     aggregate: str | None = None,
     resample: Resample | None = None,
     models_in: str | None = None,
@@ -311,7 +313,8 @@ def leaderboard(
         Whether all scores are shares of correctly answered units. Their number is then recovered from the digits.
     missing
         What to do with missing cells: ``datasets`` keeps the data sets that all models share, ``models`` keeps the
-        complete models, ``error`` raises an error. Nothing is imputed.
+        complete models, ``error`` raises an error. The default is ``models`` for run directories, otherwise
+        ``datasets``. Nothing is imputed.
     aggregate
         ``mean``, ``borda`` or ``zscore``. By default the mean, or Borda if the data sets have different scales.
     resample

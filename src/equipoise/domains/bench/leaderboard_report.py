@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.report.answer import Answer
+from equipoise.report.answer import SECONDARY_RANK, Answer, interval_column, rank_column
 from equipoise.report.charts.chart import LIGHT, Chart, chart, shorten_labels
 from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
 from equipoise.report.charts.marks import (
@@ -82,25 +82,26 @@ def leaderboard_answer(analysis: LeaderboardAnalysis, *, details: str = "", n_sh
 
 def _columns(analysis: LeaderboardAnalysis, entries: Sequence[LeaderboardEntry]) -> list[ReportColumn]:
     places = mean_decimals(analysis)
-    level = format_percent(analysis.config.confidence_level)
     columns = [
-        ReportColumn("rank", [format_ranks(entry.rank_low, entry.rank_high) for entry in entries], right=True),
+        rank_column([(entry.rank_low, entry.rank_high) for entry in entries]),
         ReportColumn("model", [entry.model for entry in entries], shortens="middle"),
     ]
     if any(not isnan(entry.mean) for entry in entries):
-        intervals = [format_interval(entry.interval, places) for entry in entries]
+        intervals = [entry.interval for entry in entries]
+        means = [entry.mean for entry in entries]
         columns += [
-            ReportColumn("mean", [format_value(entry.mean, places) for entry in entries], right=True),
-            ReportColumn(f"{level} interval", intervals, right=True, rank=2),
+            ReportColumn("mean", [format_value(mean, places) for mean in means], right=True, values={"mean": means}),
+            interval_column([format_interval(interval, places) for interval in intervals], intervals),
         ]
     if len(analysis.table.datasets) == 1:
         return columns
     firsts = [str(entry.first_places) for entry in entries]
+    rank = 0 if analysis.aggregate == "borda" else SECONDARY_RANK + 1
     return [
         *columns,
-        ReportColumn("Borda", _half_steps([entry.borda for entry in entries]), right=True, rank=1),
-        ReportColumn("median rank", _half_steps([entry.median_rank for entry in entries]), right=True, rank=3),
-        ReportColumn(f"best on (of {len(analysis.table.datasets)})", firsts, right=True, rank=4),
+        ReportColumn("Borda", _half_steps([entry.borda for entry in entries]), right=True, rank=rank),
+        ReportColumn("median rank", _half_steps([entry.median_rank for entry in entries]), right=True, rank=4),
+        ReportColumn(f"best on (of {len(analysis.table.datasets)})", firsts, right=True, rank=5),
     ]
 
 
@@ -137,9 +138,7 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
     if changing:
         sentences.append(_other_leaders(changing))
     elif analysis.without_dataset:
-        lowest = min(change.tau for change in analysis.without_dataset)
-        least = format_value(lowest, 2)
-        sentences.append(f"{first} stays first whichever data set is left out (tau at least {least}).")
+        sentences.append(f"{first} stays first if any one data set is left out.")
     return " ".join(sentences)
 
 

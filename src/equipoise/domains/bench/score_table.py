@@ -35,7 +35,8 @@ class ScoreTable:
     ``lower`` are the data sets on which a lower score is better, ``accuracy`` those whose score is a share of units
     answered correctly. ``units`` are per-unit values by data set (units, models), NaN where a model has none; the
     scores are means over the units on which all models have a value. ``printed`` are the numbers with their digits by
-    (model, data set), ``notes`` how the table was read.
+    (model, data set), ``notes`` how the table was read. ``runs`` says that the scores come from run directories, and
+    ``tuned`` are the models among them whose parameters were tuned by cross-validation.
     """
 
     name: str
@@ -49,6 +50,8 @@ class ScoreTable:
     n_units: Mapping[str, int] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    runs: bool = False
+    tuned: tuple[str, ...] = ()
 
     @classmethod
     def from_units(cls, name: str, cells: Mapping[tuple[str, str], Mapping[str, float]]) -> ScoreTable:
@@ -143,8 +146,14 @@ class ScoreTable:
         _positions("data set", datasets, self.datasets)
         return replace(self, lower=self.lower | set(datasets))
 
-    def complete(self, policy: MissingPolicy = "datasets") -> ScoreTable:
-        """The table without missing cells: only complete data sets, only complete models, or an error."""
+    def complete(self, policy: MissingPolicy | None = None) -> ScoreTable:
+        """The table without missing cells: only complete data sets, only complete models, or an error.
+
+        By default the complete data sets are kept. Of run directories the complete models are kept, because a baseline
+        that does not apply to some kinds of data would remove these data sets.
+        """
+        if policy is None:
+            policy = "models" if self.runs and (~self.missing.any(axis=1)).sum() > 1 else "datasets"
         if policy not in MISSING_POLICIES:
             raise ParameterError(
                 f"missing={policy!r} is not known",
@@ -166,7 +175,8 @@ class ScoreTable:
         if policy == "datasets":
             note = f"only data sets with scores of all models are used: {len(full_columns)} of {len(columns)}"
         else:
-            note = f"only models with scores on all data sets are used: {len(full_rows)} of {len(rows)}"
+            others = [self.models[row] for row in np.setdiff1d(rows, full_rows).tolist()]
+            note = f"models without scores on all data sets are left out: {join_names(others)}"
         return self.take(*kept, note)
 
     def denominators(self) -> dict[str, tuple[int, ...]]:
@@ -362,6 +372,16 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
             yield Observation(name, message, evidence_names(printed))
 
 
+def unaccounted_tuning(table: ScoreTable) -> Iterator[Observation]:
+    """EQ428: intervals of tuned systems without the uncertainty of the tuning."""
+    if table.tuned:
+        yield Observation(
+            Path(table.name).name,
+            f"the intervals do not include the uncertainty of the tuning of {join_names(table.tuned)}",
+            evidence_names(table.tuned),
+        )
+
+
 _FUNCTIONS = {
     "EQ420": missing_cells,
     "EQ421": mixed_scales,
@@ -371,6 +391,7 @@ _FUNCTIONS = {
     "EQ425": unreadable_cells,
     "EQ426": impossible_accuracies,
     "EQ427": missing_units,
+    "EQ428": unaccounted_tuning,
 }
 CHECKS = declared_checks(
     "equipoise.domains.bench", {code: (ScoreTable, function) for code, function in _FUNCTIONS.items()}
