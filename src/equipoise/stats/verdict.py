@@ -40,13 +40,17 @@ MAX_NAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent."""
+    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent.
+
+    ``data`` is the name of the data, which a sentence then has instead of the number of units.
+    """
 
     unit: str = "unit"
     system: str = "system"
     metric: str = ""
     percent: bool = False
     cluster: str = "cluster"
+    data: str = ""
 
     @classmethod
     def of(cls, results: Sequence[Result], metric: str) -> Vocabulary:
@@ -425,7 +429,7 @@ def _n_scored(comparison: Comparison) -> int:
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
-    return words.size(n, comparison.clusters)
+    return words.data or words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:
