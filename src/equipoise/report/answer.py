@@ -76,6 +76,8 @@ class Answer:
     """Whether ``details`` is followed by how to look up the codes of the findings."""
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
+    details_only: tuple[str, ...] = ()
+    """Codes of findings that only the verbose answer lists."""
     max_rows: int = 0
     """How many rows of the table a terminal shows without ``--verbose``; 0 for all."""
 
@@ -93,16 +95,20 @@ class Answer:
             return parts
         parts += map(Paragraph, self.notes)
         if not verbose:
-            parts += finding_lines(self.findings)
+            parts += finding_lines(self._listed)
             parts += [Paragraph(self._pointers)] if self.details else []
         elif self.explanation:
             parts.append(Paragraph(self.explanation))
         return parts
 
     @property
+    def _listed(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.code not in self.details_only]
+
+    @property
     def _pointers(self) -> str:
         """Where the details are, and the command that explains the codes of the findings above."""
-        codes = shown_codes(self.findings) if self.explains_codes else []
+        codes = shown_codes(self._listed) if self.explains_codes else []
         return f"{self.details} Codes such as {codes[0]}: eq explain CODE." if codes else self.details
 
 

@@ -106,8 +106,6 @@ class Comparison:
         Whether higher or lower values of the primary metric are better.
     n
         Number of units.
-    n_scored
-        Number of units that ``scores`` are over.
     clusters
         Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
@@ -133,7 +131,6 @@ class Comparison:
     primary: str
     better: Direction
     n: int
-    n_scored: int
     clusters: int | None
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
@@ -143,6 +140,12 @@ class Comparison:
     missing: MissingScores = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
     words: Vocabulary = field(default=Vocabulary(), repr=False)
+
+    @property
+    def n_scored(self) -> int:
+        """The number of units that ``scores`` are over: those with a value of the primary metric."""
+        counts = [contrast.n for contrast in self.contrasts if contrast.metric == self.primary and contrast.n]
+        return min(counts, default=self.n)
 
     @property
     def alpha(self) -> float:

@@ -42,13 +42,17 @@ MAX_NAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent."""
+    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent.
+
+    ``data`` is the name of the data, which a sentence then has instead of the number of units.
+    """
 
     unit: str = "unit"
     system: str = "system"
     metric: str = ""
     percent: bool = False
     cluster: str = "cluster"
+    data: str = ""
 
     @classmethod
     def of(cls, results: Sequence[Result], metric: str) -> Vocabulary:
@@ -455,7 +459,7 @@ def _metric(comparison: Comparison, words: Vocabulary) -> str:
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
-    return words.size(n, comparison.clusters)
+    return words.data or words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:

@@ -342,7 +342,7 @@ def leaderboard(
     """See ``LEADERBOARD_HELP``."""
     from equipoise.domains.bench.leaderboard import N_STEPS
     from equipoise.domains.bench.leaderboard import leaderboard as analyse
-    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
+    from equipoise.domains.bench.leaderboard_report import leaderboard_view
     from equipoise.runs.experiment_folder import check_writable
 
     if table is None:
@@ -355,7 +355,7 @@ def leaderboard(
         out.data(analysis.to_dict())
     else:
         details = "" if folder is None else f"{folder}/report.html"
-        out.view(leaderboard_view(analysis, details, None if out.verbose or out.to else SHOWN_MODELS))
+        out.view(leaderboard_view(analysis, details))
     if folder is not None:
         results, page = analysis.write(folder)
         out.note(f"wrote {results} and {page}")

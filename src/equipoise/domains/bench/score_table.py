@@ -250,8 +250,10 @@ def _missing_hint(n_datasets: int, n_models: int) -> str:
 
 
 LOWER_IS_BETTER = re.compile(
-    r"(?i)\b(?:wer|cer|ppl|perplexity|rmse|mae|mse|loss|error(?: rate)?|mean rank|latency|fid|bpb|ece|brier)\b"
+    r"(?i)(?<![a-z])(?:wer|cer|eer|ppl|perplexity|rmse|mae|mse|nll|loss|errors?|mean[ _]rank|latency|fid|bpb|ece|brier)"
+    r"(?![a-z])"
 )
+MISSING_CELLS_CODE = "EQ420"
 FEW_DATASETS_CODE = "EQ424"
 FEW_DATASETS = 6
 """With fewer data sets, no paired sign or randomisation test reaches p < 0.05: 2 / 2**5 is 0.0625."""
@@ -334,7 +336,10 @@ def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
     names = [name for name in table.datasets if name not in table.lower and LOWER_IS_BETTER.search(name)]
     if names:
         yield Observation(
-            Path(table.name).name, f"{join_names(names)}: higher scores are taken as better", evidence_names(names)
+            Path(table.name).name,
+            f"{join_names(names)}: higher scores are taken as better",
+            evidence_names(names),
+            title=f"higher scores are taken as better on {join_names(names)}; --lower {names[0]} changes it",
         )
 
 
@@ -383,7 +388,7 @@ def unaccounted_tuning(table: ScoreTable) -> Iterator[Observation]:
 
 
 _FUNCTIONS = {
-    "EQ420": missing_cells,
+    MISSING_CELLS_CODE: missing_cells,
     "EQ421": mixed_scales,
     "EQ422": misplaced_cells,
     "EQ423": lower_is_better,
