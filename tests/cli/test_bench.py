@@ -166,6 +166,17 @@ def test_a_folder_takes_further_data_sets_but_no_changed_ones(eq: Eq, data: Path
     assert "error[E500]" in eq(*run).stderr
 
 
+def test_tables_of_several_data_sets_have_their_names(eq: Eq, data: Path) -> None:
+    eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", "--text", "subject", "-o", "out", *FAST)
+    exported = eq("export", "out", "--to", "latex").stdout
+    for name in ("faq", "tickets"):
+        assert rf"\label{{tab:equipoise-{name}}}" in exported
+        assert f" of {name}, ordered by" in exported
+    refused = eq("compare", "out")
+    assert "error[E310]" in refused.stderr
+    assert "eq leaderboard out and eq report out use all of them" in refused.stderr
+
+
 def test_an_export_has_one_table_per_data_set(eq: Eq, data: Path) -> None:
     both = ("faq.csv", "tickets.csv", "--text", "subject", "-o", "out", *FAST)
     eq("bench", "run", *both, "--models", "hash")

@@ -234,6 +234,11 @@ class Comparison:
         letters = set(self.bands[self.scored[0]]) if self.scored else set()
         return tuple(name for name in self.scored[1:] if letters & set(self.bands[name]))
 
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The leader and the systems that are not significantly worse."""
+        return () if self.leader is None else (self.leader, *self.tied_with_leader)
+
     @cached_property
     def could_be_best(self) -> tuple[str, ...]:
         """The leader, and the tied systems for which the interval of the difference from it includes 0, best first.

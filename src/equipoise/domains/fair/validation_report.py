@@ -163,6 +163,13 @@ def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
     if drafts:
         rejected = f"{drafts}, which eq fair compare rejects without --allow-drafts"
         return StatusLine(ThresholdStatus.FAIR, f"Status: not edited ({'; '.join([rejected, *unmet])})")
+    if not result.can_compare:
+        n = pluralize(result.total_questions, "question")
+        return StatusLine(
+            ThresholdStatus.BAD, f"Status: too few to compare models (with {n} no difference can be detected)"
+        )
+    if not result.meets_min_questions:
+        return StatusLine(ThresholdStatus.FAIR, f"Status: too few for reliable results ({'; '.join(unmet)})")
     if unmet:
         return StatusLine(ThresholdStatus.FAIR, f"Status: usable ({'; '.join(unmet)})")
     why = "every answer found, every minimum met" if result.verified else f"answers {_NOT_VERIFIED}"
