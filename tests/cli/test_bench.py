@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 Eq = Callable[..., Any]
@@ -48,6 +50,14 @@ def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
     lines = result.stdout.splitlines()
     assert "2 data sets" in lines[0]
     assert {"faq", "tickets"} <= set(lines[2].split())
+
+
+def test_csv_is_numeric(eq: Eq, data: Path) -> None:
+    for sources in (["faq.csv"], ["faq.csv", "tickets.csv", "--text", "subject"]):
+        table = eq("bench", "run", *sources, "--models", "hash", *FAST, "--to", "csv").stdout
+        for row in csv.DictReader(table.splitlines()):
+            del row["system"]
+            assert all(value == "" or np.isfinite(float(value)) for value in row.values()), row
 
 
 def test_a_repeated_run_reads_the_stored_results(eq: Eq, data: Path) -> None:

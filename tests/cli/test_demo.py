@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -42,6 +43,13 @@ def test_the_demo_offers_the_tests_that_it_can_run(eq) -> None:
     assert result.exit_code == 2
     assert "E300" in result.stderr
     assert "[randomisation|t|wilcoxon]" in eq("demo", "--help").stdout
+
+
+def test_csv_is_numeric(eq) -> None:
+    rows = list(csv.DictReader(eq("demo", "--to", "csv").stdout.splitlines()))
+    assert sorted(row["model"] for row in rows) == sorted(LEXICAL_MODELS)
+    for row in rows:
+        assert all(float(value) >= 0 for head, value in row.items() if head not in ("model", "chunking")), row
 
 
 def test_stored_results_are_read_by_other_commands(eq, folder: Path) -> None:

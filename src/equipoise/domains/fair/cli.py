@@ -19,7 +19,7 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_report import validation_parts
+from equipoise.domains.fair.validation_report import validation_parts, validation_table
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.documents import TextDocument, read_documents
 from equipoise.models.vector_cache import document_folder
@@ -379,6 +379,8 @@ def validate(out: Output, /, qa: str, docs: tuple[str, ...], strict: bool, **set
 def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> None:
     if out.json:
         out.data(result.to_dict())
+    elif out.to == "csv":
+        out.show(validation_table(result))
     else:
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 

@@ -62,6 +62,17 @@ def validation_parts(
     return parts
 
 
+def validation_table(result: ValidationResult) -> TerminalTable:
+    """All numbers of the validation, one per row, for a file; yes is 1, and without a document answers are unknown."""
+    numbers = {
+        name: int(value) if isinstance(value, bool) else value
+        for name, value in result.to_dict().items()
+        if value is None or isinstance(value, int | float)
+    }
+    cells = ["n/a" if value is None else str(value) for value in numbers.values()]
+    return TerminalTable([ReportColumn("name", list(numbers)), ReportColumn("value", cells, right=True)])
+
+
 def _chunk_settings(chunking: str) -> str:
     """The settings of a chunker in words.
 
