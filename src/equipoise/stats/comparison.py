@@ -262,6 +262,11 @@ class Comparison:
         reasons = dict.fromkeys(contrast.reason for contrast in contrasts)
         return "; ".join(reasons) if all(isnan(contrast.p) for contrast in contrasts) else ""
 
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The leader and the systems that are not significantly worse."""
+        return () if self.leader is None else (self.leader, *self.tied_with_leader)
+
     @cached_property
     def could_be_best(self) -> tuple[str, ...]:
         """The leader, and the tied systems for which the interval of the difference from it includes 0, best first.
