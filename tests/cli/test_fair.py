@@ -22,6 +22,7 @@ from equipoise.domains.fair.config import FAIR_STATS
 from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from equipoise.metrics.parser import catalogue_with
 from equipoise.models.embedder import embedder
+from equipoise.runs.progress_file import report_progress
 from fair_sample import chunks_of, document, pairs
 
 GRID = ["--chunk-sizes", "16", "24", "--overlaps", "0", "4", "--top-ks", "1", "3", "--tokenizer", "words"]
@@ -122,6 +123,14 @@ def test_runs_of_another_grid_in_the_folder_are_reported(fair: Run) -> None:
     assert "error[E500]" in replaced.stderr
     same = fair("--models", "bm25:", "hash", *small, "-o", "alone")
     assert "not part of this comparison" not in same.stderr
+
+
+def test_the_report_of_an_interrupted_comparison_says_how_to_resume(folder: Path, eq: Run) -> None:
+    with pytest.raises(KeyboardInterrupt), report_progress(folder / "out", "fair comparison", 9, command=["eq", "x"]):
+        raise KeyboardInterrupt
+    result = eq("report", "out")
+    assert result.exit_code == 2
+    assert "repeat it to resume: eq x" in result.stderr
 
 
 @pytest.mark.slow

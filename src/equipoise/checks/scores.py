@@ -284,10 +284,11 @@ def _against_chance(estimates: list[Estimate], verdict: str) -> str:
 
 
 def _value_and_chance(estimate: Estimate) -> tuple[str, str]:
-    """The metric with its value and interval, and the chance level."""
+    """The metric with its value and, if it is known, its interval, and the chance level."""
     places = n_decimals(estimate.interval)
     value, chance = format_value(estimate.value, places), format_value(estimate.chance, places)
-    return f"{estimate.metric} {value} {format_interval(estimate.interval, places)}", chance
+    interval = f" {format_interval(estimate.interval, places)}" if estimate.interval.known else ""
+    return f"{estimate.metric} {value}{interval}", chance
 
 
 def _evidence_of_chance(estimate: Estimate) -> str:

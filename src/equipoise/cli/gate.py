@@ -40,7 +40,7 @@ bootstrap interval of its difference, without adjustment.
 
 The gate also fails if the comparison is not valid: missing queries, runs that were scored in
 different ways, runs that are incomplete or tuned on the queries they are scored on (EQ201), undefined
-scores, and too few queries for any p value to be significant.
+scores, and a loss on too few queries for any p value to be significant.
 """
 
 

@@ -321,7 +321,7 @@ def export(
             if len(stored) > 1 and not units and to not in ALONE:
                 results = [run.result for run in stored]
                 comparison = compare(results, metrics or None, primary=primary, config=shown, catalogue=catalogue)
-            text = written(stored, comparison, to, units=units, formulas=formulas)
+            text = written(stored, comparison, to, units=units, formulas=formulas, dataset=name)
             texts.append(SEVERAL[to].format(name=name, text=text) if len(groups) > 1 else text)
             cautions += [run.caution for run in stored if run.caution]
     if output is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isclose, isnan
+from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
@@ -28,6 +28,7 @@ from equipoise.stats.verdict import (
     UNKNOWN_CANDIDATES,
     Vocabulary,
     headline,
+    other_metrics_note,
     sample_size,
     score_format,
     why_uninformative,
@@ -75,6 +76,8 @@ class Answer:
     """Whether ``details`` is followed by how to look up the codes of the findings."""
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
+    details_only: tuple[str, ...] = ()
+    """Codes of findings that only the verbose answer lists."""
     max_rows: int = 0
     """How many rows of the table a terminal shows without ``--verbose``; 0 for all."""
 
@@ -92,16 +95,20 @@ class Answer:
             return parts
         parts += map(Paragraph, self.notes)
         if not verbose:
-            parts += finding_lines(self.findings)
+            parts += finding_lines(self._listed)
             parts += [Paragraph(self._pointers)] if self.details else []
         elif self.explanation:
             parts.append(Paragraph(self.explanation))
         return parts
 
     @property
+    def _listed(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.code not in self.details_only]
+
+    @property
     def _pointers(self) -> str:
         """Where the details are, and the command that explains the codes of the findings above."""
-        codes = shown_codes(self.findings) if self.explains_codes else []
+        codes = shown_codes(self._listed) if self.explains_codes else []
         return f"{self.details} Codes such as {codes[0]}: eq explain CODE." if codes else self.details
 
 
@@ -137,17 +144,19 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
     size, first_line = options.sample_size, headline(comparison, words, uninformative)
-    size = sample_size(comparison, words, brief=True) if size is None else size
+    if size is None:
+        decided = not uninformative or comparison.any_significant
+        size = sample_size(comparison, words, brief=True) if decided else ""
     if len(comparison.could_be_best) > 1 and not uninformative and options.cheapest:
         first_line = f"{first_line} {cheapest_sentence(options.cheapest)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
-    notes = (chance, *_unknown_intervals(estimates), *options.notes, size)
+    notes = (chance, *_unknown_intervals(estimates), *options.notes, other_metrics_note(comparison), size)
     return Answer(
         headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         failures=options.failures,
-        warnings=(*options.warnings, *_unshared_units(comparison, words), *incomplete_run_notes(comparison)),
+        warnings=(*options.warnings, *incomplete_run_notes(comparison)),
         findings=findings,
         details=options.details,
         explains_codes=options.explains_codes,
@@ -267,20 +276,6 @@ def incomplete_run_notes(comparison: Comparison) -> list[str]:
         f"{INCOMPLETE_MARK} {with_label(finding.subject, finding.message)}"
         for finding in comparison.findings
         if finding.code == PARTIAL_RUN
-    ]
-
-
-def _unshared_units(comparison: Comparison, words: Vocabulary) -> list[str]:
-    """A note if scores in the table are over units on which another system is undefined."""
-    estimates = {name: comparison.estimates[name][comparison.primary] for name in comparison.scored}
-    counts = {estimate.n for estimate in estimates.values()}
-    is_equal = all(isclose(comparison.scores[name], estimate.value) for name, estimate in estimates.items())
-    if is_equal or counts == {comparison.n_scored}:
-        return []
-    numbers = " to ".join(f"{n:,}" for n in sorted({min(counts), max(counts)}))
-    return [
-        f"Each score in the table is over all {words.plural} with a value for that {words.system} ({numbers}); the "
-        f"first line and the order use the {words.units(comparison.n_scored)} with a value for every {words.system}."
     ]
 
 

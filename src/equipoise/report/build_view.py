@@ -36,6 +36,7 @@ from equipoise.report.view_model import ProtocolEntry, ProtocolGroup, ProtocolSe
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import recorded_stats, with_metrics
 from equipoise.runs.run_folder import StoredRun, load_run
+from equipoise.stats.complete_units import on_complete_units
 from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_count, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
@@ -165,12 +166,19 @@ class RunSet:
         """For every system, the primary metric by name and value of a slice."""
         measured = self.fractions or self
         columns = [
-            {(part.name, part.value): part.estimate for part in slice_estimates(run.result, measured.primary, slices)}
-            for run in measured.runs
+            {(part.name, part.value): part.estimate for part in slice_estimates(result, measured.primary, slices)}
+            for result in measured._complete_results
         ]
         if self.primary == measured.primary:
             return columns
         return [{key: _in_percent(estimate, self.primary) for key, estimate in column.items()} for column in columns]
+
+    @property
+    def _complete_results(self) -> Sequence[Result]:
+        """The results; with a comparison, on the units on which it is made."""
+        if self.comparison is None or self._aligned is None:
+            return [run.result for run in self.runs]
+        return on_complete_units(self._aligned, [self.primary], {}, self.comparison.config)[0].results
 
     @cached_property
     def _aligned(self) -> AlignedResults | None:
@@ -234,6 +242,7 @@ def comparison_in_percent(comparison: Comparison, names: Mapping[str, str]) -> C
             for contrast in comparison.contrasts
         ),
         scores={system: factor * score for system, score in comparison.scores.items()},
+        missing={names.get(metric, metric): systems for metric, systems in comparison.missing.items()},
         families={
             names.get(metric, metric): family.replace(f" on {metric}", f" on {names.get(metric, metric)}")
             for metric, family in comparison.families.items()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -93,11 +92,7 @@ class StoredExperiment:
 
 
 def _interruption(run: ActiveRun) -> str:
-    done = f"step {run.done} of {run.total}" if run.total else "its start"
-    if run.alive:
-        return f"Incomplete: a command is still writing to this folder ({run.what}, {done})"
-    command = f": {shlex.join(run.command)}" if run.command else ""
-    return f"Incomplete: the last command was interrupted ({run.what}, {done}). Repeat it to resume{command}"
+    return f"Incomplete: {run.advice}"
 
 
 def write_report(

@@ -15,9 +15,9 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.formatting import p_in_sentence
-from equipoise.stats.multiple_comparisons import correction_text, p_heading, rank_intervals, tie_groups
+from equipoise.stats.multiple_comparisons import adjust, correction_text, p_heading, rank_intervals, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
-from equipoise.stats.power import PowerEstimate, units_to_show_best
+from equipoise.stats.power import PowerEstimate, smallest_p, units_to_show_best
 from equipoise.stats.result import flat_scores
 from equipoise.stats.verdict import Vocabulary, verdict_text
 from equipoise.types import Direction, Finding, json_value, nan_equal
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from equipoise.report.charts.chart import Chart
+    from equipoise.stats.complete_units import MissingScores
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 
@@ -105,20 +106,20 @@ class Comparison:
         Whether higher or lower values of the primary metric are better.
     n
         Number of units.
-    n_scored
-        Number of units that ``scores`` are over.
     clusters
         Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
-        Estimates by system and metric.
+        Estimates by system and metric, over the units on which all systems have a value of the metric.
     contrasts
         Differences of every pair on every metric, with interval, p value and adjusted p value.
     scores
-        Scores on the primary metric, over the units that are defined for every system.
+        Scores on the primary metric, in the same order of units for all systems.
     families
         By metric, which tests the p values were adjusted for.
     config
         The options of the statistics.
+    missing
+        By metric, the systems that lack values on some units that others have, and on how many.
     findings
         Results of the checks.
     words
@@ -130,15 +131,21 @@ class Comparison:
     primary: str
     better: Direction
     n: int
-    n_scored: int
     clusters: int | None
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
     scores: Mapping[str, float]
     families: Mapping[str, str]
     config: StatsConfig
+    missing: MissingScores = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
     words: Vocabulary = field(default=Vocabulary(), repr=False)
+
+    @property
+    def n_scored(self) -> int:
+        """The number of units that ``scores`` are over: those with a value of the primary metric."""
+        counts = [contrast.n for contrast in self.contrasts if contrast.metric == self.primary and contrast.n]
+        return min(counts, default=self.n)
 
     @property
     def alpha(self) -> float:
@@ -255,6 +262,11 @@ class Comparison:
         reasons = dict.fromkeys(contrast.reason for contrast in contrasts)
         return "; ".join(reasons) if all(isnan(contrast.p) for contrast in contrasts) else ""
 
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The leader and the systems that are not significantly worse."""
+        return () if self.leader is None else (self.leader, *self.tied_with_leader)
+
     @cached_property
     def could_be_best(self) -> tuple[str, ...]:
         """The leader, and the tied systems for which the interval of the difference from it includes 0, best first.
@@ -276,16 +288,16 @@ class Comparison:
         """The letters of each system on a metric, as ``bands`` has them for the primary one; none without a test."""
         if metric not in self.metrics:
             raise UnknownNameError.of("metric", metric, self.metrics)
-        scores = {name: self.estimates[name][metric].value for name in self.systems}
-        if metric == self.primary:
-            scores = dict(self.scores)
+        scores = [
+            self.scores[name] if metric == self.primary else self.estimates[name][metric].value for name in self.systems
+        ]
         at = {name: position for position, name in enumerate(self.systems)}
         p = np.full((len(at), len(at)), nan)
         for contrast in self.contrasts:
-            if contrast.metric == metric:
+            if contrast.metric == metric and contrast.winner(self.alpha) is not None:
                 p[at[contrast.a], at[contrast.b]] = contrast.adjusted
         better = self.estimates[self.systems[0]][metric].better
-        letters = tie_groups([scores[name] for name in self.systems], p, better=better, alpha=self.alpha)
+        letters = tie_groups(scores, p, better=better, alpha=self.alpha)
         return dict(zip(self.systems, letters, strict=True))
 
     @cached_property
@@ -293,6 +305,21 @@ class Comparison:
         """The units that would show the leader to be best, at 80 % power, if the observed differences are true."""
         pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
         return units_to_show_best(pairs, self.leader, self.correction, self.alpha) if self.leader else NO_POWER
+
+    def is_undecidable(self, contrast: Contrast) -> bool:
+        """Whether a pair cannot be significant on so few units, whatever their scores."""
+        return self.smallest_adjusted(contrast) >= self.alpha
+
+    def smallest_adjusted(self, contrast: Contrast) -> float:
+        """The smallest adjusted p of a pair on the primary metric: that of the smallest p values of all pairs."""
+        return self._smallest_adjusted[frozenset((contrast.a, contrast.b))]
+
+    @cached_property
+    def _smallest_adjusted(self) -> Mapping[frozenset[str], float]:
+        pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
+        smallest = [nan if isnan(contrast.p) else smallest_p(contrast) for contrast in pairs]
+        adjusted = adjust(smallest, self.correction).tolist()
+        return {frozenset((contrast.a, contrast.b)): p for contrast, p in zip(pairs, adjusted, strict=True)}
 
     @cached_property
     def undecided(self) -> tuple[Contrast, ...]:
@@ -436,6 +463,7 @@ class Comparison:
                 "estimates": self.estimates,
                 "contrasts": self.contrasts,
                 "families": self.families,
+                "missing": self.missing,
                 "needed_for_best": self.needed_for_best,
                 "test": self.config.test,
                 "correction": self.correction,

@@ -534,6 +534,17 @@ def test_a_leaderboard_of_a_benchmark_has_its_data_set_names(tmp_path: Path) -> 
     assert bench.leaderboard(tmp_path, config=FAST).table.datasets == ("a/dev", "b/dev")
 
 
+def test_a_leaderboard_of_a_benchmark_leaves_out_baselines_rather_than_data_sets(tmp_path: Path) -> None:
+    data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
+    run(["hash"], data, output=tmp_path)
+    board = bench.leaderboard(tmp_path, config=FAST)
+    assert board.table.datasets == ("r", "s")
+    assert set(board.table.models) == {"hash", "tfidf", "random"}
+    assert "models without scores on all data sets are left out: bm25" in board.table.notes
+    fewer = bench.leaderboard(tmp_path, config=FAST, missing="datasets")
+    assert "on 1 of 2 data sets" in fewer.verdict()
+
+
 def test_a_requested_baseline_is_not_added_again() -> None:
     rows = [{"query": f"word{i}", "positive": f"a text on word{i}"} for i in range(12)]
     names = [system.name for system in bench.compare(["bm25", "tfidf"], [rows], cache=False).datasets[0].systems]

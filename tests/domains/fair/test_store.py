@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from equipoise import load_run, run_fair_comparison
+from equipoise.bench import leaderboard
 from equipoise.config import StatsConfig
 from equipoise.domains.fair import experiment, plan, results
 from equipoise.domains.fair.config import METRIC
@@ -224,6 +225,14 @@ def test_runs_of_other_calls_are_listed_as_unrelated(tmp_path: Path) -> None:
     comparison = run_to_folder(tmp_path)
     assert comparison.unrelated_runs(tmp_path) == {"hash,dim=8": False, "tfidf": True}
     assert [path.name for path in comparison.runs(tmp_path)] == ["bm25", "hash,dim=16"]
+
+
+def test_a_leaderboard_of_tuned_runs_reports_that_its_intervals_ignore_the_tuning(
+    tmp_path: Path, first_run: Any
+) -> None:
+    board = leaderboard(tmp_path)
+    assert set(board.table.tuned) == {"bm25:", "hash,dim=16"}
+    assert "EQ428" in {finding.code for finding in board.findings}
 
 
 def test_runs_of_different_questions_are_not_paired_by_unit_names(tmp_path: Path) -> None:

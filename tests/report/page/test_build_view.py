@@ -308,7 +308,7 @@ def _runs_with_slices(folder: Path, values: Floats, kinds: dict[str, dict[str, s
 
 
 def test_the_hint_of_the_experiment_replaces_that_of_a_finding(tmp_path: Path) -> None:
-    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 40)})
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": np.vstack([np.full(3, 1.0), [0.3, 0.9, 0.5]])})
     finding = replace(build_view(runs, compare_runs(runs), exports=False).answer.findings[0], hint="use a larger tree")
     experiment = View(Answer("The decision.", (), findings=(finding,)))
     report = build_view(runs, compare_runs(runs), experiment=experiment, exports=False)

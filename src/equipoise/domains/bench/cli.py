@@ -300,9 +300,8 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option(
     "--missing",
     type=ChoiceWithHint("policy", policies),
-    default="datasets",
-    show_default=True,
-    help="With missing scores, keep complete data sets, keep complete models, or stop.",
+    help="With missing scores, keep complete data sets, keep complete models, or stop.  [default: models for run "
+    "directories, else datasets]",
 )
 @click.option(
     "--aggregate",
@@ -343,7 +342,7 @@ def leaderboard(
     """See ``LEADERBOARD_HELP``."""
     from equipoise.domains.bench.leaderboard import N_STEPS
     from equipoise.domains.bench.leaderboard import leaderboard as analyse
-    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
+    from equipoise.domains.bench.leaderboard_report import leaderboard_view
     from equipoise.runs.experiment_folder import check_writable
 
     if table is None:
@@ -356,7 +355,7 @@ def leaderboard(
         out.data(analysis.to_dict())
     else:
         details = "" if folder is None else f"{folder}/report.html"
-        out.view(leaderboard_view(analysis, details, None if out.verbose or out.to else SHOWN_MODELS))
+        out.view(leaderboard_view(analysis, details))
     if folder is not None:
         results, page = analysis.write(folder)
         out.note(f"wrote {results} and {page}")

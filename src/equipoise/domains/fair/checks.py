@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
 from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
+from equipoise.config import DEFAULT_STATS
 from equipoise.stats.formatting import format_value
 from equipoise.stats.intervals import wilson_interval
-from equipoise.stats.power import PowerEstimate, detectable_difference
+from equipoise.stats.power import PowerEstimate, detectable_difference, p_of_equal_signs
 from equipoise.types import Finding, Severity
 
 MISSING_ANSWERS = "EQ102"
@@ -108,7 +109,7 @@ class SampleSize:
         """
         standard_deviation = sqrt(2 * self.accuracy * (1 - self.accuracy))
         planned = detectable_difference(standard_deviation, self.questions)
-        if planned.known and planned.value > 1:
+        if planned.known and (planned.value > 1 or p_of_equal_signs(self.questions) >= DEFAULT_STATS.alpha):
             return PowerEstimate.unknown("no difference is detectable")
         return planned
 
@@ -171,21 +172,25 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     )
 
 
-def with_affected_models(findings: Iterable[Finding], ceilings: Mapping[str, float]) -> tuple[Finding, ...]:
+def with_affected_models(
+    findings: Iterable[Finding], ceilings: Mapping[str, float], contenders: Collection[str]
+) -> tuple[Finding, ...]:
     """The findings; the one on split answers names the models that select such a chunking, not the chunkings.
 
-    ``ceilings`` has the maximum score of every model with its selected chunking. If no model is affected, the finding
-    is a tip; if all are, there is nothing to add.
+    ``ceilings`` has the maximum score of every model with its selected chunking. If none of the ``contenders`` (the
+    best model and those that are not significantly worse) is affected, the finding is a tip; if all models are
+    affected, there is nothing to add.
     """
     if all(ceiling < 1 for ceiling in ceilings.values()):
         return tuple(findings)
-    affected = [f"{_percent(ceiling)} for {name}" for name, ceiling in ceilings.items() if ceiling < 1]
-    limited = f"chunk boundaries split answers, so accuracy is at most {join_names(affected)}"
+    affected = {name: f"{_percent(ceiling)} for {name}" for name, ceiling in ceilings.items() if ceiling < 1}
+    limited = f"chunk boundaries split answers, so accuracy is at most {join_names(list(affected.values()))}"
     return tuple(
         replace(
             finding,
+            subject=join_names(list(affected)) or finding.subject,
             message=limited if affected else f"{finding.message.partition('; ')[0]}; no model in the table uses it",
-            severity=finding.severity if affected else Severity.TIP,
+            severity=finding.severity if affected.keys() & set(contenders) else Severity.TIP,
         )
         if finding.code == MISSING_ANSWERS and finding.hint == _SPLIT_HINT
         else finding

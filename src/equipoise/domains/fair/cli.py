@@ -20,7 +20,7 @@ from equipoise.domains.fair.answer_matching import MATCHER_ALIASES, MATCHERS, Em
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_report import validation_parts
+from equipoise.domains.fair.validation_report import validation_parts, validation_table
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.documents import TextDocument, read_documents
 from equipoise.models.vector_cache import document_folder
@@ -245,7 +245,7 @@ def compare(
                 read_documents(*documents, cache=document_folder()), questions, fair_config, Path(question_set).name
             )
         if fair_config.budget is not None:
-            out.note(budget_note(fair_config.budget))
+            out.note(budget_note(fair_config.budget, fair_config.tokenizer_name))
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -287,10 +287,9 @@ def _details(comparison: FairComparison, output: str | None) -> str:
     """Where the rest is: further tables, and the report if there is an output folder."""
     from equipoise.runs.experiment_folder import is_json_file
 
-    more = "Details: add -v (all tables and findings)."
     if output is None or is_json_file(Path(output)) or len(comparison.outcomes) < 2:
-        return more
-    return f"{more} HTML report: {shlex.join(['eq', 'report', output])}."
+        return "Details: add -v."
+    return f"Details: add -v, or {shlex.join(['eq', 'report', output])}."
 
 
 def _exit_code(out: Output, comparison: FairComparison, fail_on: str | None) -> int:
@@ -380,6 +379,8 @@ def validate(out: Output, /, qa: str, docs: tuple[str, ...], strict: bool, **set
 def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> None:
     if out.json:
         out.data(result.to_dict())
+    elif out.to == "csv":
+        out.show(validation_table(result))
     else:
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
@@ -564,15 +565,20 @@ def _announce_demo(out: Output, plan: Plan, systems: int) -> None:
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
         f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words.\n"
-        f"{budget_note(DEMO_BUDGET)}\n"
+        f"{budget_note(DEMO_BUDGET, plan.settings.tokenizer_name)}\n"
     )
 
 
-def budget_note(budget: float) -> str:
-    """The token budget, before the work starts."""
+def budget_note(budget: float, tokenizer: str) -> str:
+    """The token budget and its unit, before the work starts.
+
+    >>> budget_note(800, "words")
+    'Budget: 800 tokens (words and punctuation) per question on average.'
+    """
     from equipoise.stats.formatting import format_value
 
-    return f"Budget: {format_value(budget, 0)} tokens per question on average."
+    unit = "words and punctuation" if tokenizer == "words" else tokenizer
+    return f"Budget: {format_value(budget, 0)} tokens ({unit}) per question on average."
 
 
 def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:
@@ -582,10 +588,7 @@ def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:
     if out.json:
         out.data(comparison.to_dict())
         return
-    details = (
-        f"Details: {folder / DEMO_REPORT}, -v, or eq view {shlex.quote(str(folder))}.\n"
-        "Next: eq fair compare (your document), eq bench run (data sets) or eq compare (existing runs)."
-    )
+    details = f"Details: {folder / DEMO_REPORT}, -v, or eq view {shlex.quote(str(folder))}."
     out.view(fair_view(comparison, details))
 
 

@@ -520,6 +520,7 @@ def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, comma
         findings=with_affected_models(
             results[0].findings if comparison is None else comparison.findings,
             {outcome.name: outcome.ceiling for outcome in outcomes},
+            [outcomes[0].name] if comparison is None else comparison.contenders,
         ),
         failures=job_results.failures,
         plan=plan,
