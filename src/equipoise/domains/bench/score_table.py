@@ -67,10 +67,11 @@ class ScoreTable:
             n_all = len({unit for values in by_model for unit in values})
             if not shared:
                 raise PairingError(
-                    f"{name}: the models on {dataset} share no unit", hint="give the same unit ids for every model"
+                    f"{name}: the models on {dataset} share no example",
+                    hint="give the same ids of examples for every model",
                 )
             if len(shared) < n_all:
-                notes.append(f"{dataset}: {len(shared)} of {n_all:,} units, those that all models share, are used")
+                notes.append(f"{dataset}: {len(shared)} of {n_all:,} examples, those that all models share, are used")
             values = np.full((len(shared), len(models)), np.nan)
             values[:, present] = [[of_model[unit] for of_model in by_model] for unit in shared]
             scores[:, column] = values.mean(axis=0)
@@ -336,7 +337,7 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
             possible = f"the smallest possible number is {sizes[0]:,}" if sizes else none
             cells = {model: table.printed.get((model, name)) for model in table.models}
             printed = [f"{model}: {cell.text}" for model, cell in cells.items() if cell is not None]
-            message = f"the printed accuracies are impossible with {pluralize(stated, 'unit')}; {possible}"
+            message = f"the printed accuracies are impossible with {pluralize(stated, 'example')}; {possible}"
             yield Observation(name, message, evidence_names(printed))
 
 
