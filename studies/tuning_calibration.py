@@ -31,7 +31,7 @@ from equipoise.tuning.nested_cv import (
     RESAMPLED_SPLITS,
     majority_hits,
     nested_interval,
-    repeated_choice,
+    repeated_nested_cv,
     selection_errors,
 )
 from studies.interval_calibration import PROMISED
@@ -294,7 +294,7 @@ def _selection(scenario: Scenario, accuracies: Floats, n_resamples: int, rng: np
     """One fixture: errors of the scores and whether the intervals cover, in the order of the row."""
     fixture = simulate_tuning_data(scenario, rng)
     hits = fixture.hits[0]
-    nested = repeated_choice(hits, fixture.splits)
+    nested = repeated_nested_cv(hits, fixture.splits)
     truth = float(accuracies[nested.best])
     errors = _errors(hits, fixture, n_resamples, rng)
     selected_accuracy = accuracies[nested.trial_of].mean()
@@ -326,7 +326,7 @@ def _tests(scenario: Scenario, n_resamples: int, rng: np.random.Generator) -> tu
 
 def _result(system: str, hits: Floats, fixture: SimulatedFixture, n_resamples: int, seed: int) -> Result:
     """The result of one model: nested values, and error samples that are paired with those of other models."""
-    nested = repeated_choice(hits, fixture.splits)
+    nested = repeated_nested_cv(hits, fixture.splits)
     errors = _errors(hits, fixture, n_resamples, np.random.default_rng(seed))
     return result_from_values(
         system,

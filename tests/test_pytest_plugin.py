@@ -51,6 +51,21 @@ def test_a_baseline_is_written_and_a_loss_fails(tmp_path: Path) -> None:
     assert "Traceback" not in text
 
 
+def test_tests_of_one_name_in_two_files_have_two_baselines(tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text(TEST.format(ranks=BAD, require="MRR>=0.1"))
+    for update in (["--eq-update-baseline"], []):
+        status, text = run_pytest(tmp_path, GOOD, "--eq-baseline", "base", *update)
+        assert status == 0, text
+
+
+def test_two_baselines_of_one_name_fail(tmp_path: Path) -> None:
+    twice = TEST + TEST.splitlines()[-1]
+    (tmp_path / "test_twice.py").write_text(twice.format(ranks=GOOD, require="MRR>=0.1"))
+    status, text = run_pytest(tmp_path, GOOD, "--eq-baseline", "base", "--eq-update-baseline")
+    assert status == 1
+    assert "two baselines are called test_twice.py_test_search" in text
+
+
 def test_requirements_need_no_baseline(tmp_path: Path) -> None:
     assert run_pytest(tmp_path, GOOD, require="MRR>=0.5")[0] == 0
     assert run_pytest(tmp_path, GOOD, require="MRR>=0.99")[0] == 1

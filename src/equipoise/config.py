@@ -20,6 +20,19 @@ TEST_ALIASES: dict[str, tuple[str, ...]] = {
 }
 """The paired tests of ``stats.paired_tests`` and their aliases."""
 
+
+def paired_test_name(name: str) -> str:
+    """The paired test of this name or alias.
+
+    >>> paired_test_name("Permutation")
+    'randomisation'
+    """
+    for test, aliases in TEST_ALIASES.items():
+        if name.casefold() in (test, *aliases):
+            return test
+    raise UnknownNameError.of("paired test", name, TEST_ALIASES, more=f"the tests are {', '.join(TEST_ALIASES)}")
+
+
 CORRECTION_NAMES = ("holm", "bh", "none")
 """The corrections for multiple comparisons of ``stats.multiple_comparisons``."""
 
@@ -101,14 +114,11 @@ class StatsConfig:
                 raise ParameterError(f"{name}={getattr(self, name)} is less than 1", hint=f"the default is {default:,}")
         if self.seed < 0:
             raise ParameterError(f"seed={self.seed} is negative", hint="a seed is 0 or a positive integer")
-        if not any(self.test.casefold() in (name, *aliases) for name, aliases in TEST_ALIASES.items()):
-            raise UnknownNameError.of(
-                "paired test", self.test, TEST_ALIASES, more=f"the tests are {', '.join(TEST_ALIASES)}"
-            )
         if self.correction not in CORRECTION_NAMES:
             raise UnknownNameError.of(
                 "correction", self.correction, CORRECTION_NAMES, more=f"choose one of {', '.join(CORRECTION_NAMES)}"
             )
+        object.__setattr__(self, "test", paired_test_name(self.test))
         object.__setattr__(self, "ties", Ties.parse(self.ties))
         object.__setattr__(self, "alpha", round(1 - self.confidence_level, 12))
 
@@ -126,8 +136,8 @@ class StatsConfig:
         missing = [unit for unit in units if unit not in self.clusters]
         if missing:
             raise InputError(
-                f"{len(missing)} of {len(units)} units have no cluster, {missing[0]} is the first",
-                hint="give every unit of the truth a cluster",
+                f"{len(missing)} of {len(units)} ids have no cluster, {missing[0]} is the first",
+                hint="give every id of the ground truth a cluster",
             )
         return [self.clusters[unit] for unit in units]
 

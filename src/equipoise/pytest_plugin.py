@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from equipoise.runs.run_folder import StoredRun
 
 Gate = Callable[..., "GateResult"]
+_SAVED = pytest.StashKey[set[Path]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +39,7 @@ def equipoise_gate(request: pytest.FixtureRequest) -> Gate:
     update: bool = request.config.getoption("--eq-update-baseline")
     if update and folder is None:
         raise pytest.UsageError("--eq-update-baseline needs --eq-baseline FOLDER")
+    saved = request.config.stash.setdefault(_SAVED, set())
 
     def gate(
         evidence: Any,
@@ -61,16 +63,19 @@ def equipoise_gate(request: pytest.FixtureRequest) -> Gate:
         margin
             The tolerated loss against the baseline.
         name
-            The name of the run in the baseline folder. Default: the name of the test.
+            The name of the run in the baseline folder. Default: the file and the name of the test.
         **options
             Further options of ``equipoise.runs.gate.check_gate``, such as ``confident`` and ``config``.
         """
         from equipoise.runs.gate import BaselineCheck, check_gate
 
         names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-        run = _run(evidence, names, require, name or request.node.name)
+        run = _run(evidence, names, require, name or request.node.nodeid)
         path = None if folder is None else Path(folder) / re.sub(r"[^\w.-]+", "_", run.result.system)
         if path is not None and update:
+            if path in saved:
+                pytest.fail(f"two baselines are called {path.name}: give each its own name=", pytrace=False)
+            saved.add(path)
             _save(run, path)
             path = None
         if path is not None and not path.exists():
@@ -89,8 +94,6 @@ def equipoise_gate(request: pytest.FixtureRequest) -> Gate:
 
 
 def _run(evidence: Any, metrics: Sequence[str], require: Sequence[str], name: str) -> StoredRun:
-    from dataclasses import replace
-
     from equipoise.runs.evaluate import evaluate, with_metrics
     from equipoise.runs.gate import Requirement
     from equipoise.runs.manifest import Manifest
@@ -99,7 +102,7 @@ def _run(evidence: Any, metrics: Sequence[str], require: Sequence[str], name: st
 
     names = [*metrics, *(Requirement.parse(text).metric for text in require)]
     if isinstance(evidence, Result):
-        result = replace(with_metrics(evidence, names) if names else evidence, system=name)
+        result = (with_metrics(evidence, names) if names else evidence).renamed(name)
     else:
         result = evaluate(evidence, names or None, system=name)
     return StoredRun(result, Manifest.start(name).finish(), Path())

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from types import ModuleType
@@ -177,8 +178,9 @@ def json_value(value: Any) -> Any:
     return json_value(value.item()) if hasattr(value, "item") else str(value)
 
 
+@cache
 def packaged_toml(package: str, name: str) -> dict[str, Any]:
-    """The content of a TOML file that comes with a package."""
+    """The content of a TOML file that comes with a package, not to be changed: it is read once."""
     from importlib.resources import files
     from tomllib import loads
 

@@ -64,6 +64,7 @@ def test_one_bad_run_among_good_ones_writes_nothing(eq, assert_error, folder: Pa
         (("--cluster", "none.csv:x"), "E200", "none.csv"),
         (("--cluster-by", "("), "E310", "--cluster-by ("),
         (("--cluster-by", "zz"), "E200", "q00"),
+        (("--cluster-by", "^(x*)"), "E200", "q00"),
         (("--cluster", "a.csv:x", "--cluster-by", "q"), "E310", "--cluster-by"),
         (("-o", "truth.qrels"), "E500", "truth.qrels"),
         (("sub/good.trec",), "E205", "good-2=sub/good.trec"),
@@ -138,21 +139,22 @@ def test_logits_need_targets(eq, assert_error, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "code", "expected_text"),
+    ("file", "table", "code", "expected_text"),
     [
-        ("query_id,group\nq00,a\n", "E200", "11 of 12"),
-        ("name,group\nq00,a\n", "E204", "name, group"),
-        ("query_id,group\nq00,a\nq00,b\n", "E205", "line 3"),
-        ("query_id,grop\nq00,a\n", "E204", "grop"),
+        ("units.csv", "query_id,group\nq00,a\n", "E200", "11 of 12"),
+        ("units.csv", "name,group\nq00,a\n", "E204", "name, group"),
+        ("units.csv", "query_id,group\nq00,a\nq00,b\n", "E205", "line 3"),
+        ("units.csv", "query_id,grop\nq00,a\n", "E204", "grop"),
+        ("units.csv", "query_id,group\nq00,a\nq01,\nq02, \n", "E200", "line 3 has no value in the column group"),
+        ("units.jsonl", '{"query_id": "q00", "group": null}', "E200", "line 1 has no value"),
+        ("units.jsonl", '{"query_id": "q00", "group": "a"}\n{"group": "b"}', "E204", "line 2 has no column query_id"),
     ],
 )
 def test_cluster_tables_that_do_not_fit_are_reported(
-    eq, assert_error, folder: Path, table: str, code: str, expected_text: str
+    eq, assert_error, folder: Path, file: str, table: str, code: str, expected_text: str
 ) -> None:
-    (folder / "units.csv").write_text(table)
-    assert_error(
-        eq("score", "good.trec", "--qrels", "truth.qrels", "--cluster", "units.csv:group"), code, expected_text
-    )
+    (folder / file).write_text(table)
+    assert_error(eq("score", "good.trec", "--qrels", "truth.qrels", "--cluster", f"{file}:group"), code, expected_text)
 
 
 def test_errors_are_json_when_the_output_is_json(eq) -> None:

@@ -36,8 +36,10 @@ def test_a_run_prints_the_decision_first(eq: Eq, data: Path) -> None:
     lines = result.stdout.splitlines()
     assert "20 queries" in lines[0]
     assert lines[2].split()[:3] == ["rank", "system", "nDCG@10"]
-    assert any(line.startswith("faq: retrieval, 20 queries") for line in lines)
-    assert len(lines) <= 18
+    assert len(lines) <= 15
+    verbose = eq("bench", "run", "faq.csv", "--models", "hash", *FAST, "-v").stdout
+    assert verbose.startswith("faq: retrieval, 20 queries, 20 documents\n")
+    assert "queries: question; documents: answer." in verbose
 
 
 def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
@@ -85,6 +87,9 @@ def test_a_stored_run_can_be_gated_and_reported(eq: Eq, data: Path) -> None:
         (("faq.csv", "--models", "hash", "bge-base,dims=256"), "E310"),
         (("faq.csv", "--models", "hash", "--dtypes", "int7"), "E300"),
         (("faq.csv", "--models", "hash", "--price", "hash"), "E310"),
+        (("faq.csv", "--models", "hash", "--price", "hash=nan"), "E310"),
+        (("faq.csv", "--models", "hash", "--price", "hash=-3"), "E310"),
+        (("faq.csv", "--models", "hash", "--price", "=1"), "E300"),
         (("faq.csv", "--models", "hash", "--tune", "fusion"), "E310"),
         (("faq.csv", "--models", "hash", "--tune", "weight"), "E300"),
         (("tickets.csv", "--models", "hash"), "E204"),

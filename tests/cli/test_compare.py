@@ -130,6 +130,8 @@ def test_a_partial_run_is_reported_with_exit_status_3(eq, stored: Path) -> None:
     result = eq("compare", "results/good", "results/bad", "--primary", "MRR")
     assert result.exit_code == 3
     assert "caution: the run of bad is partial: interrupted" in result.stderr
+    named = eq("compare", f"old={stored / 'bad'}", str(stored / "good"))
+    assert "caution: the run of old is partial: interrupted" in named.stderr
     verbose = eq("compare", "results/good", "results/bad", "--primary", "MRR", "-v")
     assert "! issue EQ206  bad: the run is partial: interrupted" in verbose.stdout
     for arguments in ((), ("-q",), ("--primary", "HR@3", "-q")):  # the last one is scored again

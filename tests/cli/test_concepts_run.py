@@ -155,7 +155,7 @@ def test_an_invalid_concept_set_is_reported_with_file_and_entry(
 def test_a_model_without_vectors_does_not_stop_the_others(concepts: Run) -> None:
     result = concepts("--models", "hash", "tfidf:", "--task", "quality")
     assert result.exit_code == 3
-    assert result.stdout.splitlines()[1].startswith("1 of 2 requested models failed: tfidf (makes rankings")
+    assert result.stdout.splitlines()[1].startswith("1 of 2 requested models failed: tfidf (ranks documents")
 
 
 def test_fail_on_issue_fails_on_a_reversed_component(concepts: Run) -> None:

@@ -108,14 +108,18 @@ def test_a_repeated_command_resumes_from_the_output_folder(fair: Run, folder: Pa
     titles = re.findall("<h3>(.*?)</h3>", details)
     assert "Best accuracy by number of retrieved tokens (optimistic)" in titles
     assert all(html.unescape(title) in verbose for title in titles)
+    assert "Accuracy by category and difficulty" not in titles, "the page has its own table of slices"
 
 
 @pytest.mark.slow
 def test_runs_of_another_grid_in_the_folder_are_reported(fair: Run) -> None:
     fair("--models", "bm25:", "tfidf:", *GRID, "-o", "mix")
     small = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "1", "--tokenizer", "words"]
-    result = fair("--models", "bm25:", "hash", *small, "-o", "mix")
-    assert "tfidf in mix is not part of this comparison (it was computed with other options)" in result.stderr
+    result = fair("--models", "hash", *small, "-o", "mix")
+    assert "bm25, tfidf in mix are not part of this comparison (computed with other options)" in result.stderr
+    replaced = fair("--models", "bm25:", *small, "-o", "mix")
+    assert replaced.exit_code == 2, "the run of bm25 with the first grid would be lost"
+    assert "error[E500]" in replaced.stderr
     same = fair("--models", "bm25:", "hash", *small, "-o", "alone")
     assert "not part of this comparison" not in same.stderr
 
@@ -144,7 +148,7 @@ def test_runs_with_another_matcher_or_document_are_not_comparable(fair: Run, eq:
     fair("--models", "tfidf:", *GRID, "-o", "three", doc="longer.md")
     rule = eq("compare", "one/runs/bm25", "two/runs/hash")
     assert rule.exit_code == 2
-    assert "bm25 was measured with the matcher words and hash with source" in rule.stderr
+    assert "bm25 was measured with the matcher words and hash with embedding-eval" in rule.stderr
     other = eq("compare", "one/runs/bm25", "three/runs/tfidf")
     assert other.exit_code == 2
     assert "were not measured on the same document" in other.stderr

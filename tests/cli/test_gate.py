@@ -311,7 +311,7 @@ def test_a_unit_defined_in_one_run_only_fails(eq, folder: Path) -> None:
 )
 def test_a_loss_on_too_few_units_for_the_test_fails(options: list[str], eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 4), stored("worse", [50, 49, 48, 47])
-    assert_failure(eq("gate", worse, "--no-worse-than", base, *options), "4 units cannot give a p below 0.06")
+    assert_failure(eq("gate", worse, "--no-worse-than", base, *options), "4 values cannot give a p below 0.06")
     for run, other in ((base, worse), (base, base), (worse, worse)):
         assert eq("gate", run, "--no-worse-than", other, *options).exit_code == 0
 
@@ -325,7 +325,7 @@ def test_a_second_metric_does_not_hide_a_failure_of_the_first(eq, stored: Stored
 def test_equal_losses_without_variance_fail_beyond_the_margin(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 30), stored("worse", [4] * 30)
     arguments = ("gate", worse, "--no-worse-than", base, "-m", "MR", "--margin")
-    assert_failure(eq(*arguments, "1"), "30 units without variation")
+    assert_failure(eq(*arguments, "1"), "30 values without variation")
     assert eq(*arguments, "3").exit_code == 0
 
 
@@ -347,6 +347,9 @@ def test_equal_losses_without_variance_fail_beyond_the_margin(eq, stored: Stored
         (["--margin", "0.1", "--require", "MRR>=0.5"], "E310"),
         (["--no-worse-than", "nowhere"], "E500"),
         (["--no-worse-than", "dense", "--margin", "-1"], "E310"),
+        (["--no-worse-than", "dense", "--margin", "1.5"], "E310"),
+        (["--no-worse-than", "dense", "--margin", "1.5", "-m", "Acc@1"], "E310"),
+        (["--no-worse-than", "wide", "--margin", "1.5", "--require", "MRR>=0"], "E310"),
         (["--no-worse-than", "dense", "--margin", "0.1", "--test", "randomisation"], "E310"),
         (["--require", "MRR>=0.5", "--confidence-level", "95"], "E310"),
         (["--no-worse-than", "dense", "--n-permutations", "10"], "E310"),
@@ -356,7 +359,8 @@ def test_equal_losses_without_variance_fail_beyond_the_margin(eq, stored: Stored
 )
 def test_invalid_options_are_errors(arguments: list[str], code: str, eq, stored: Stored) -> None:
     stored("dense", GOOD_RANKS)
-    result = eq("gate", "dense", *arguments)
+    stored("wide", GOOD_RANKS, "MR", "MRR")
+    result = eq("gate", "wide" if "wide" in arguments else "dense", *arguments)
     assert result.exit_code == 2, result.stdout
     assert f"error[{code}]" in result.stderr
 

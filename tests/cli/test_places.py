@@ -252,6 +252,7 @@ def test_other_formats_give_the_same_scores(eq, folder: Path, suffix: str) -> No
         ((*SCORE, "--ks", "1", "15"), "E310"),
         ((*SCORE, "--user", "units.csv"), "E310"),
         ((*SCORE, "--user", "units.csv:who"), "E204"),
+        ((*SCORE, "--user", "blank.csv:user"), "E200"),
         ((*SCORE, "--slice", "units.csv:hour"), "E310"),
         ((*SCORE, "--history", "visits.csv"), "E310"),
         ((*SCORE[:4], "--targets", "user.npy"), "E200"),
@@ -262,6 +263,7 @@ def test_other_formats_give_the_same_scores(eq, folder: Path, suffix: str) -> No
 )
 def test_bad_input_is_an_error_with_exit_status_2(eq, folder: Path, arguments, code: str) -> None:
     np.save(folder / "short.npy", np.array([1]))
+    (folder / "blank.csv").write_text("user,hour\n" + ",7\n" * ROWS)
     logits = np.load(folder / "logits.npy")
     logits[7, 3] = np.nan
     np.save(folder / "nan.npy", logits)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -103,10 +105,42 @@ def test_runs_on_different_units_are_an_error_with_the_difference(eq: Eq, result
     assert not (folder / "report.html").exists()
 
 
+def test_the_hints_for_folders_that_cannot_be_reported_together_work(eq: Eq, results: Path, folder: Path) -> None:
+    def run_commands(hint: str) -> None:
+        commands = [shlex.split(command) for command in hint.splitlines()[0].split("; ")]
+        assert len(commands) == 2
+        for command in commands:
+            result = eq(*command[1:], *(["--no-charts"] if command[1] == "report" else []))
+            assert result.exit_code == 0, result.stderr
+
+    (folder / "other.qrels").write_text("".join(f"q{number:02} 0 d2 1\n" for number in range(12)))
+    eq("score", "good.trec", "--qrels", "other.qrels", "-m", "HR@1", "-o", "other")
+    for arguments in (("report", "results", "other"), ("export", "results", "other", "--to", "csv")):
+        result = eq(*arguments)
+        assert result.exit_code == 2
+        assert "error[E208]" in result.stderr
+        run_commands(result.stderr.split("use a command for each: ")[1])
+    assert "eq report results " in eq("compare", "results", "other").stderr
+
+    shutil.copytree(results, folder / "again")
+    result = eq("report", "results", "again")
+    assert result.exit_code == 2
+    renamed = shlex.split(result.stderr.split("add other names: ")[1].splitlines()[0])
+    assert eq("report", "results", "again", *renamed, "--no-charts").exit_code == 0
+
+
 def test_an_error_does_not_change_an_existing_page(eq: Eq, results: Path, folder: Path) -> None:
     (folder / "report.html").write_text("the old page")
     assert eq("report", "nowhere").exit_code == 2
     assert (folder / "report.html").read_text() == "the old page"
+
+
+def test_an_earlier_report_is_replaced_with_a_note_and_another_file_is_not(eq: Eq, results: Path, folder: Path) -> None:
+    assert "replaced" not in eq("report", "results", "--no-charts").stderr
+    assert "report.html is an earlier report, and is replaced" in eq("report", "results", "--no-charts").stderr
+    (folder / "report.html").write_text("<p>my page</p>")
+    assert "error[E500]" in eq("report", "results").stderr
+    assert (folder / "report.html").read_text() == "<p>my page</p>"
 
 
 def test_two_processes_write_the_same_bytes(

@@ -1,4 +1,4 @@
-"""Rerankers, compared with direct implementations: order, ties, protection, cross-encoders and MaxSim."""
+"""Rerankers, compared with direct implementations: order, ties, cross-encoders and MaxSim."""
 
 from __future__ import annotations
 
@@ -46,14 +46,12 @@ def hits_of(scores):
     return Neighbors(order[None, :], np.asarray(scores, dtype=float)[order][None, :])
 
 
-def reference_rerank(hits, new_scores, depth, protect):
+def reference_rerank(hits, new_scores, depth):
     """Rows and scores in order; tied documents are in the order of their rows."""
     rows, scores = hits.indices[0].tolist(), hits.scores[0].tolist()
     keyed = []
     for index, (row, score) in enumerate(zip(rows, scores, strict=True)):
-        if protect is not None and score > protect:
-            keyed.append(((0, -score), row))
-        elif index < depth:
+        if index < depth:
             keyed.append(((1, -new_scores[row]), row))
         else:
             keyed.append(((2, -score), row))
@@ -65,19 +63,13 @@ NUMBERS = st.lists(st.integers(0, 3), min_size=6, max_size=6)
 
 
 @settings(deadline=None, max_examples=100)
-@given(NUMBERS, NUMBERS, st.integers(1, 8), st.sampled_from([None, 0.5, 1.5, 9.0, -1.0]))
-def test_stages_and_ties_agree_with_a_direct_implementation(scores, new_scores, depth, protect):
+@given(NUMBERS, NUMBERS, st.integers(1, 8))
+def test_stages_and_ties_agree_with_a_direct_implementation(scores, new_scores, depth):
     hits = hits_of(scores)
-    result = rerank(hits, TableReranker(new_scores), queries=["q"], documents=DOCUMENTS, depth=depth, protect=protect)
-    rows, values = reference_rerank(hits, new_scores, depth, protect)
+    result = rerank(hits, TableReranker(new_scores), queries=["q"], documents=DOCUMENTS, depth=depth)
+    rows, values = reference_rerank(hits, new_scores, depth)
     assert result.indices[0].tolist() == rows
     assert result.scores[0].tolist() == values
-
-
-def test_protected_hits_stay_at_the_top_in_their_order():
-    hits = hits_of([0.9, 0.8, 0.3, 0.2, 0.1, 0.0])
-    result = rerank(hits, TableReranker([0, 1, 2, 3, 4, 5]), queries=["q"], documents=DOCUMENTS, depth=4, protect=0.5)
-    assert result.indices[0].tolist() == [0, 1, 3, 2, 4, 5]
 
 
 def test_equal_order_changes_nothing_and_reverse_order_reverses():
@@ -111,14 +103,13 @@ def test_documents_beyond_the_depth_keep_their_order():
     )
 
 
-def test_depth_protection_and_reranker_are_part_of_the_fingerprint():
+def test_the_depth_is_part_of_the_fingerprint():
     rerank_model = TableReranker(range(6))
     systems = [
         RerankedRetriever(BM25Retriever(), rerank_model, depth=2),
         RerankedRetriever(BM25Retriever(), rerank_model, depth=3),
-        RerankedRetriever(BM25Retriever(), rerank_model, depth=2, protect=1.0),
     ]
-    assert len({system.fingerprint for system in systems}) == 3
+    assert len({system.fingerprint for system in systems}) == 2
     assert "table" in systems[0].card.name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
     MAX_ROWS,
+    METRIC_RANK,
     AnswerOptions,
     comparison_answer,
     finding_lines,
@@ -72,7 +74,7 @@ def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
     assert answer.headline.endswith(f"but {second} is not significantly worse.")
     statuses = next(column for column in answer.columns if column.head == "vs. best").cells
     assert dict(zip(comparison.order, statuses, strict=True)) == {first: "", second: "tied", third: "worse"}
-    assert any(" questions would be needed to distinguish " in note for note in answer.notes)
+    assert any(" questions would distinguish " in note for note in answer.notes)
 
 
 def test_percent_and_fractions_are_not_mixed() -> None:
@@ -95,6 +97,18 @@ def test_units_are_called_by_their_noun() -> None:
     text = printed(comparison_answer(comparison, AnswerOptions(comparison.words)).parts())
     assert "27 queries" in text
     assert "unit" not in text
+
+
+def test_scores_over_different_units_are_explained() -> None:
+    values = {"x": [1, 0, 1, nan], "y": [1, nan, 0, 1], "z": [1, 1, 1, 1]}
+    results = [result_from_values(name, range(4), {"accuracy": column}) for name, column in values.items()]
+    comparison = compare_results(results, config=QUICK)
+    assert (comparison.n_scored, comparison.scores["x"]) == (2, 1.0)
+    answer = comparison_answer(comparison, AnswerOptions(comparison.words))
+    assert "on 2 units (1.00)" in answer.headline
+    assert [note for note in answer.warnings if "(3 to 4)" in note and "the 2 units with a value for every" in note]
+    shared = compare_results([results[2], results[2].renamed("same")], config=QUICK)
+    assert not comparison_answer(shared, AnswerOptions(shared.words)).warnings
 
 
 def test_results_of_different_kinds_have_no_common_noun() -> None:
@@ -127,9 +141,20 @@ def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
     with_other_message = printed(finding_lines([*many, replace(many[0], message="another metric")]), 80)
     assert with_other_message.strip() == rest[-1]
     of_metrics = [replace(many[0], title=f"{metric} at its ceiling") for metric in ("MRR", "HR@1")]
-    assert printed(finding_lines(of_metrics)).strip() == "- EQ110  MRR at its ceiling (a); HR@1 at its ceiling (a)"
+    assert printed(finding_lines(of_metrics)).strip() == "- EQ110  MRR at its ceiling (a) (and 1 similar finding)"
     issues = [replace(finding, severity=Severity.ISSUE) for finding in many]
     assert printed(finding_lines(issues)).strip() == "! EQ110  a: the corpus size is unknown (and 2 similar findings)"
+
+
+def test_other_metrics_are_left_out_before_names_are_shortened_and_costs_after_them() -> None:
+    name = "a-model-with-quite-a-long-name"
+    comparison = compare_models({name: 0.6, "b": 0.5})
+    metric = ReportColumn("MRR", ["0.5", "0.4"], right=True, rank=METRIC_RANK)
+    costs = cost_report_columns(comparison.order, {name: {"documents_per_second": 9.0}, "b": {}})
+    table = printed(comparison_answer(comparison, AnswerOptions(QUESTIONS, columns=(metric, *costs))).parts(), 85)
+    assert name in table
+    assert "s/1k texts" in table
+    assert "MRR" not in table
 
 
 def test_further_codes_are_listed_without_messages() -> None:
@@ -164,16 +189,16 @@ def test_costs_are_columns_and_unknown_ones_are_dashes() -> None:
         ["a", "b"], {"a": {"dims": 384.0, "documents_per_second": 500.0}, "b": {"dims": None}}
     )
     assert [(column.head, list(column.cells)) for column in columns] == [
+        ("s/1k texts", ["2", "-"]),
         ("dims", ["384", "-"]),
-        ("seconds per 1,000 texts", ["2", "-"]),
     ]
 
 
 def test_costs_of_systems_that_embed_chunks_are_per_chunk() -> None:
     costs = {"a": {"documents_per_second": 500.0, "price": 2.0, "chunks": 40.0}, "b": {"documents_per_second": 50.0}}
     assert [column.head for column in cost_report_columns(["a", "b"], costs)] == [
-        "seconds per 1,000 chunks",
-        "US dollars per million chunks",
+        "$/M chunks",
+        "s/1k chunks",
     ]
 
 

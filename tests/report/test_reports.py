@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from equipoise.checks.base import reasons
 from equipoise.cli.explain import plain_formula, worked_values
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.pairwise import comparison_view
@@ -92,6 +93,21 @@ def test_findings_are_sorted_by_severity_with_one_hint_per_group() -> None:
     assert "unit 7" not in text
     assert "unit 7" in printed(findings_section(FINDINGS, verbose=True))
     assert findings_section([]) == []
+
+
+def test_similar_findings_are_counted_and_the_reason_is_given_once() -> None:
+    details = tuple(f"a query with a long name, number {number}" for number in range(9))
+    findings = [
+        Finding("EQ301", Severity.TIP, name, f"{number} ties", "keep digits", details)
+        for number, name in enumerate("abcdef")
+    ]
+    text = printed(findings_section(findings, verbose=True), width=400)
+    assert "b: 1 ties" in text
+    assert "c: 2 ties" not in text
+    assert "and 4 more: c, d, e, f" in text
+    assert text.count("and 4 more\n") == 2, "of nine details, five are printed for each finding"
+    assert " ".join(text.split()).count(reasons()["EQ301"]) == 1
+    assert "and " not in printed(findings_section(findings[:3]))
 
 
 def test_duplicate_findings_are_shown_once() -> None:

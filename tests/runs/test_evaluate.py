@@ -88,7 +88,7 @@ def test_clusters_may_be_named_by_unit() -> None:
 
 
 def test_a_unit_without_a_cluster_is_an_error_with_its_name() -> None:
-    with pytest.raises(InputError, match="11 of 12 units have no cluster, q1 is the first"):
+    with pytest.raises(InputError, match="11 of 12 ids have no cluster, q1 is the first"):
         evaluate(ranking(), "MRR", config=StatsConfig(clusters={"q0": "c"}))
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import binom, ttest_1samp
 
 from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
+from equipoise.evidence.ranking import Ranking
+from equipoise.runs.compare import compare
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.gate import BaselineCheck, check_gate
 from equipoise.runs.inferiority_test import TESTS, InferiorityTest, UnitGains
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.run_folder import StoredRun
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
 
 DEFAULT_TEST = InferiorityTest(margin=0.0)
 
@@ -101,3 +111,57 @@ def test_too_few_permutations_for_the_level_are_an_error() -> None:
         with pytest.raises(ParameterError) as error:
             InferiorityTest(0.0, config=StatsConfig(n_permutations=n_permutations)).checked(metrics)
         assert error.value.code == "E310"
+
+
+def tuned_runs(settings: dict[str, float], n_resamples: int = 1000) -> tuple[StoredRun, StoredRun]:
+    """A run with 12 hits less than its baseline, and bootstrap errors of both scores."""
+    errors = np.random.default_rng(1).normal(0, 0.25, (2, n_resamples))
+    run, baseline = (
+        StoredRun(
+            result_from_values(
+                name,
+                range(60),
+                {"accuracy": [1.0] * hits + [0.0] * (60 - hits)},
+                errors={"accuracy": own_errors},
+                settings={RESAMPLE_ID: "same", **settings},
+            ),
+            Manifest(name).finish(),
+            Path(name),
+        )
+        for name, hits, own_errors in zip(("run", "baseline"), (28, 40), errors, strict=True)
+    )
+    return run, baseline
+
+
+@pytest.mark.parametrize("settings", [{}, {ERROR_DF: 30.0}])
+def test_a_loss_of_a_tuned_run_has_half_the_p_of_the_comparison(settings: dict[str, float]) -> None:
+    run, baseline = tuned_runs(settings)
+    two_sided = StatsConfig(confidence_level=0.9)
+    (contrast,) = compare([run.result, baseline.result], config=two_sided).contrasts
+    (check,) = check_gate(run, against=BaselineCheck(baseline)).verdicts
+    assert check.p == pytest.approx(contrast.p / 2)
+    assert contrast.p > two_sided.alpha
+    assert check.passed
+    (gain,) = check_gate(baseline, against=BaselineCheck(run)).verdicts
+    assert (gain.p or 0.0) > 0.5
+    (within_margin,) = check_gate(run, against=BaselineCheck(baseline, 0.19)).verdicts
+    assert 0.4 < (within_margin.p or 0.0) < 0.5
+
+
+def test_a_loss_of_a_tuned_run_needs_enough_resamples() -> None:
+    run, baseline = tuned_runs({}, n_resamples=5)
+    (check,) = check_gate(run, against=BaselineCheck(baseline)).verdicts
+    assert not check.passed
+    assert "60 values and 5 resamples cannot give a p below 0.083" in check.message
+
+
+def test_the_smallest_p_is_adjusted_by_the_correction() -> None:
+    """Benjamini-Hochberg does not change equal p values: five units can show a loss on two metrics."""
+    run, baseline = (
+        StoredRun(evaluate(Ranking.from_ranks(ranks, candidates=50), ["MRR", "MR"], system="a"), Manifest("a"), Path())
+        for ranks in ([50, 49, 48, 47, 46], [1] * 5)
+    )
+    against = BaselineCheck(baseline, metrics=("MRR", "MR"))
+    checks = check_gate(run, against=against, config=StatsConfig(correction="bh", n_permutations=32)).verdicts
+    assert [check.p for check in checks] == [0.03125, 0.03125]
+    assert all("a significant loss (p = 0.031 adjusted" in check.message for check in checks)

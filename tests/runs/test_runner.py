@@ -202,6 +202,18 @@ def test_a_single_divisible_job_runs_here_and_gets_the_remote_executor() -> None
     assert run_jobs(distribute, jobs, None, executor=executor, divisible=True).outputs == {"alone": [1, 2]}
 
 
+def test_an_interrupted_divisible_job_restores_the_label_of_the_executor() -> None:
+    def interrupt(job: Job[int], context: JobContext) -> JobOutput[int]:
+        assert context.executor is executor
+        assert executor.item_label == "a block of texts"
+        raise KeyboardInterrupt
+
+    executor = ReversedExecutor()
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(interrupt, number_jobs(1), None, executor=executor, divisible=True)
+    assert executor.item_label == Executor.item_label
+
+
 def test_a_divisible_job_is_sent_if_a_package_is_missing_here() -> None:
     def needs_package(job: Job[int], context: JobContext[None]) -> JobOutput[str]:
         if context.executor is not None:

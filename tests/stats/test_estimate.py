@@ -216,7 +216,7 @@ def test_the_dictionary_is_strict_json_with_reasons_in_place_of_nan() -> None:
     score = report["estimates"][0]
     assert (score["metric"], score["unit"], score["n"], score["better"]) == ("Score", "fraction", 1, "up")
     assert score["interval"]["low"] is None
-    assert score["interval"]["reason"] == "one unit"
+    assert score["interval"]["reason"] == "one value"
     assert score["chance"] is None
     assert "chance_reason" in score
     undefined = estimate(sample_table(units=2, undefined=2), [Score()], chance=False).to_dict()["estimates"][0]
@@ -231,7 +231,7 @@ def test_results_have_a_one_line_repr_and_an_escaped_html_table() -> None:
     assert "&lt;b&gt;a&lt;/b&gt;" in html
     assert "<b>" not in html
     assert html.count("<tr>") == 2
-    assert "n/a (one unit)" in estimate(sample_table(units=1), [Score()])._repr_html_()
+    assert "n/a (one value)" in estimate(sample_table(units=1), [Score()])._repr_html_()
 
 
 def test_findings_are_part_of_the_dictionary() -> None:

@@ -48,6 +48,13 @@ def test_large_errors_raise_p_and_widen_the_interval() -> None:
     assert comparison.contrasts[0].interval.low < 0 < comparison.contrasts[0].interval.high
 
 
+def test_the_interval_of_a_difference_of_shares_is_at_most_1_wide_on_each_side() -> None:
+    interval = compare(results_of(30.0), "nested").contrasts[0].interval
+    assert (interval.low, interval.high) == (-1.0, 1.0)
+    beyond = [replace(result, per_unit={"nested": 2 * result.per_unit["nested"]}) for result in results_of(30.0)]
+    assert compare(beyond, "nested").contrasts[0].interval.high > 1.0
+
+
 def test_errors_of_different_resamples_are_not_paired() -> None:
     paired = compare(results_of(0.5), "nested").contrasts[0]
     unpaired = compare(results_of(0.5, ("one", "other")), "nested").contrasts[0]

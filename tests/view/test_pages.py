@@ -199,7 +199,7 @@ def test_an_unchanged_page_is_not_sent_again(viewer) -> None:
         first = viewer.get(path)
         cached = viewer.get(path, If_None_Match=first.headers["etag"])
         assert (cached.status, cached.body) == (304, b"")
-        assert "content-security-policy" in cached.headers
+        assert "content-security-policy" not in cached.headers, "it would replace the policy of the stored page"
 
 
 def test_a_folder_that_is_itself_a_run_is_shown(tmp_path: Path, serve, store) -> None:
@@ -275,7 +275,7 @@ def test_a_run_without_metrics_is_listed_without_a_report(tmp_path: Path, serve,
 def test_a_large_comparison_shows_a_waiting_page_before_the_report(
     tmp_path: Path, serve, store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.view.app.LARGE_RUN_UNITS", 10)
+    monkeypatch.setattr("equipoise.view.app.LARGE_PAGE_VALUES", 10)
     monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 0.0)
     may_finish = Event()
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from importlib.resources import files
-from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 from equipoise.audit.table import AVERAGES, PublishedMetric
 from equipoise.errors import did_you_mean
 from equipoise.io.published.numbers import strip_markup
 from equipoise.metrics.parser import builtin, find_metric
+from equipoise.types import packaged_toml
 
 if TYPE_CHECKING:
     from equipoise.audit.read_records import UnresolvedValue
@@ -33,7 +32,7 @@ _ROLES = (
     ("spread", re.compile(r"(?i)[ _/-]*\(?(?:std|sd|stdev|stderr|se|sem|variance|±)\)?$")),
 )
 _CUTOFF = re.compile(r"^(?P<symbol>.*?[^\W\d_])[ _-]*(?:_at_|@| at )[ _]*(?P<k>\d+)$")
-NAMES: dict[str, Any] = loads((files("equipoise.audit") / "labels.toml").read_text(encoding="utf-8"))
+NAMES: dict[str, Any] = packaged_toml("equipoise.audit", "labels.toml")
 _ALIASES = [(re.compile(pattern, re.IGNORECASE), name) for pattern, name in NAMES["aliases"].items()]
 _AVERAGED = re.compile(
     rf"(?i)^(?:(?P<first>{'|'.join(AVERAGES)})(?:_?avg)?_)?(?P<what>f1(?:_?score)?|f_1|precision|recall|p|r)"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from importlib.resources import files
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import inf, isinf
-from tomllib import loads
-from typing import Any
 
 from equipoise.audit import composite_rules, rank_rules, relevance_rules, sampling_rules
 from equipoise.audit.composite_rules import ScoredSystems
@@ -28,10 +25,10 @@ from equipoise.audit.table import (
     to_observation,
     undeclared_assumptions,
 )
-from equipoise.checks.base import Check, Observation, join_names
+from equipoise.checks.base import Check, Observation, declared_checks, join_names
 from equipoise.io.published.numbers import strip_markup
 from equipoise.stats.intervals import wilson_interval
-from equipoise.types import Severity
+from equipoise.types import packaged_toml
 
 
 def out_of_bounds(row: PublishedRow) -> Iterator[Violation]:
@@ -210,19 +207,17 @@ _FUNCTIONS: dict[str, tuple[type, AuditRule]] = {
     "EQ416": (ScoredSystems, composite_rules.inconsistent_weighted_sum),
 }
 """The subject and the function of every rule, in the order in which they are applied."""
-_TEXTS: dict[str, dict[str, Any]] = loads((files("equipoise.audit") / "checks.toml").read_text(encoding="utf-8"))
-MISLEADING_CODES = frozenset(code for code, texts in _TEXTS.items() if texts.pop("misleading", False))
+_TEXTS = packaged_toml("equipoise.audit", "checks.toml")
+MISLEADING_CODES = frozenset(code for code, texts in _TEXTS.items() if texts.get("misleading"))
 """Codes of findings about values that are possible but misleading."""
-_OF_CHANCE = frozenset(code for code, texts in _TEXTS.items() if texts.pop("of_chance", False))
+_OF_CHANCE = frozenset(code for code, texts in _TEXTS.items() if texts.get("of_chance"))
 """Codes of the rules for a row of chance levels, which are expectations and may each have their own shuffles."""
 
 
-def _check(code: str, applies_to: type, function: Callable[[Any], Iterator[Observation]]) -> Check:
-    texts = _TEXTS[code]
-    return Check(code, applies_to=applies_to, function=function, **texts | {"severity": Severity(texts["severity"])})
-
-
-_RULES = [(_check(code, subject, as_check(rule)), rule) for code, (subject, rule) in _FUNCTIONS.items()]
+_RULE_CHECKS = declared_checks(
+    "equipoise.audit", {code: (subject, as_check(rule)) for code, (subject, rule) in _FUNCTIONS.items()}
+)
+_RULES = [(check, rule) for check, (_, rule) in zip(_RULE_CHECKS, _FUNCTIONS.values(), strict=True)]
 RULES = [(check, rule) for check, rule in _RULES if check.applies_to is not ScoredSystems]
 COMPOSITE_RULES = [(check, rule) for check, rule in _RULES if check.applies_to is ScoredSystems]
 
@@ -261,5 +256,7 @@ def assumption_note(subject: PublishedRow | AuditedTable, check: Check, violatio
     )
 
 
-UNDECLARED_ASSUMPTION_CHECK = _check("EQ450", PublishedRow, undeclared_assumption_findings)
-CHECKS = (*(check for check, _ in _RULES), UNDECLARED_ASSUMPTION_CHECK)
+(UNDECLARED_ASSUMPTION_CHECK,) = declared_checks(
+    "equipoise.audit", {"EQ450": (PublishedRow, undeclared_assumption_findings)}
+)
+CHECKS = (*_RULE_CHECKS, UNDECLARED_ASSUMPTION_CHECK)

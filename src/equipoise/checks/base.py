@@ -9,6 +9,7 @@ checks are imported when a subject of their type is checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +18,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError, did_you_mean
-from equipoise.types import Finding, Severity
+from equipoise.types import Finding, Severity, packaged_toml
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -140,21 +141,17 @@ def declared_checks(
     package: str, functions: Mapping[str, tuple[type | UnionType, Callable[[Any], Iterator[Observation]]]]
 ) -> tuple[Check, ...]:
     """The checks of a package: subjects and functions by code, and the texts of its ``checks.toml``."""
-    texts = _check_texts(package)
+    texts = packaged_toml(package, "checks.toml")
     return tuple(
         Check(
-            code, applies_to=subject, function=function, **texts[code] | {"severity": Severity(texts[code]["severity"])}
+            code,
+            severity=Severity(texts[code]["severity"]),
+            applies_to=subject,
+            function=function,
+            **{name: texts[code][name] for name in ("title", "why", "hint", "example")},
         )
         for code, (subject, function) in functions.items()
     )
-
-
-@cache
-def _check_texts(package: str) -> dict[str, dict[str, Any]]:
-    from importlib.resources import files
-    from tomllib import loads
-
-    return loads((files(package) / "checks.toml").read_text(encoding="utf-8"))
 
 
 def checks_for(subject_type: type) -> tuple[Check, ...]:
@@ -172,6 +169,19 @@ def all_checks() -> tuple[Check, ...]:
     """Every check, ordered by code."""
     checks = (check for name in CHECK_MODULES for check in import_module(name).CHECKS)
     return tuple(sorted(checks, key=lambda check: check.code))
+
+
+_SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z\"])")
+REASON_SENTENCES = 2
+
+
+@cache
+def reasons() -> dict[str, str]:
+    """Why the problem of each check matters, by code: the first sentences of its page."""
+    return {
+        check.code: " ".join(_SENTENCE_END.split(" ".join(check.why.split()))[:REASON_SENTENCES])
+        for check in all_checks()
+    }
 
 
 def check_by_code(code: str) -> Check:

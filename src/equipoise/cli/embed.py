@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.checks.base import pluralize
+from equipoise.checks.base import pluralize, run_checks
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.output import Output, pass_output
@@ -56,7 +56,11 @@ def roles() -> list[str]:
     show_default=True,
     help="The role of the texts, which selects the model's prompt.",
 )
-@click.option("--column", metavar="NAME", help="The column with the texts; found by its name if not given.")
+@click.option(
+    "--column",
+    metavar="NAME",
+    help="The column with the texts.  [default: detected by common names, such as text]",
+)
 @click.option("--id-column", metavar="NAME", help="The column with the ids of the texts.")
 @click.option("--skip-blank", is_flag=True, help="Skip blank texts.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")
@@ -120,7 +124,6 @@ def _resumable(out: Output) -> Iterator[None]:
 
 
 def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder, cache: VectorCache | None) -> None:
-    from equipoise.checks.base import run_checks
     from equipoise.checks.models import TruncationStats
     from equipoise.report.terminal import findings_section
 
@@ -147,7 +150,7 @@ def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder,
 
 def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any) -> list[str]:
     """The lines of the report."""
-    rate = report.texts / report.seconds if report.seconds else 0.0
+    rate = report.embedded / report.seconds if report.seconds else 0.0
     name = f"{model.card.name} on {model.card.device}" if model.card.device else model.card.name
     lines = [
         f"wrote {report.path}: {pluralize(report.texts, 'vector')} of {report.dims:,} dimensions (model: {name})",

@@ -237,26 +237,36 @@ class ExplainCommand(options.SectionedCommand):
     # An unknown option is the name of the option to explain.
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument("name", type=ExplainableType(), required=False)
+@click.argument("names", metavar="[NAME]...", type=ExplainableType(), nargs=-1)
 @options.plugin_option
 @options.output_options
 @pass_output
-def explain(out: Output, name: str | None, plugins: tuple[str, ...]) -> None:
+def explain(out: Output, names: tuple[str, ...], plugins: tuple[str, ...]) -> None:
     """See ``HELP``."""
-    if name is None:  # the name is an option of this command as well
+    if not names:  # the name is an option of this command as well
         flags = [
             flag
             for flag, is_set in (("--json", out.json), ("--quiet", out.quiet), ("--verbose", out.verbose))
             if is_set
         ]
         if len(flags) == 1:
-            name, out = flags[0], replace(out, json=False, quiet=False, verbose=False)
-    pages = [OVERVIEW] if name is None else find_explanations(name.strip(), catalogue_with(plugins))
+            names, out = (flags[0],), replace(out, json=False, quiet=False, verbose=False)
+    pages = explain_all(names, catalogue_with(plugins)) if names else [OVERVIEW]
     if out.json:
         out.data({"pages": [page.to_dict() for page in pages]})
         return
     for number, page in enumerate(pages):
         out.show(*([Paragraph("")] if number else []), *page.parts())
+
+
+def explain_all(names: Sequence[str], catalogue: MetricCatalogue) -> list[InfoPage]:
+    """The pages for several names, or for one name of several words, such as ``tie band``."""
+    try:
+        return find_explanations(" ".join(names).strip(), catalogue)
+    except UnknownNameError:
+        if len(names) == 1:
+            raise
+    return [page for name in names for page in find_explanations(name.strip(), catalogue)]
 
 
 def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
@@ -360,23 +370,20 @@ def _metavar(option: click.Option) -> str:
 
 
 def _all_options() -> list[_CommandOption]:
-    """The options of all commands. A command with two paths is listed under the shorter one."""
+    """The options of all commands."""
     from equipoise.cli.main import cli
 
-    commands: dict[click.Command, str] = {}
-
-    def collect(command: click.Command, path: str) -> None:
+    def collect(command: click.Command, path: str) -> Iterator[_CommandOption]:
+        if not isinstance(command, click.Group):
+            yield from _options_of(command, path)
+            return
         context = click.Context(command)
-        if isinstance(command, click.Group):
-            for name in command.list_commands(context):
-                child = command.get_command(context, name)
-                if child is not None:
-                    collect(child, f"{path} {name}".strip())
-        elif command not in commands or len(path) < len(commands[command]):
-            commands[command] = path
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            if child is not None:
+                yield from collect(child, f"{path} {name}".strip())
 
-    collect(cli, "")
-    return [option for command, path in commands.items() for option in _options_of(command, path)]
+    return list(collect(cli, ""))
 
 
 def _options_of(command: click.Command, path: str) -> Iterator[_CommandOption]:
@@ -444,6 +451,7 @@ def _test_names() -> list[str]:
 
 def _test_pages(name: str) -> list[InfoPage]:
     """The paired test and the correction with this name, if any."""
+    from equipoise.config import TEST_ALIASES
     from equipoise.stats.multiple_comparisons import CORRECTIONS
     from equipoise.stats.paired_tests import TESTS
 
@@ -456,12 +464,12 @@ def _test_pages(name: str) -> list[InfoPage]:
                 "use": f"eq compare ... --test {known}",
                 "supports": ", ".join(text for option, text in _SUPPORTED.items() if option in test.options)
                 or "neither clusters nor weights",
-                "aliases": ", ".join(test.aliases),
+                "aliases": ", ".join(TEST_ALIASES[known]),
                 "source": test.cite,
             },
         )
         for known, test in TESTS.items()
-        if folded == known or folded in test.aliases
+        if folded in (known, *TEST_ALIASES[known])
     ]
     return pages + [
         InfoPage(f"{known}  {title}", _definition(function), {"use": f"eq compare ... --correction {known}"})
@@ -638,7 +646,7 @@ def _page(metric: Metric[Any]) -> InfoPage:
         {
             "formula": plain_formula(metric.formula),
             "range": f"{format_bounds(metric.bounds)}{unit}; {direction} is better",
-            "evidence": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
+            "input": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
             "undefined": "" if custom else metric.undefined.replace("a unit ", "a unit (such as a query) ", 1),
             "ties": "" if custom else BY_ID if metric.symbol in TIES_BY_ID else TIES.get(metric.evidence.kind, ""),
             "chance": _chance(metric),

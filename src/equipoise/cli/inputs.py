@@ -20,6 +20,7 @@ from equipoise.errors import (
     FormatError,
     InputError,
     NotFiniteError,
+    PairingError,
     ParameterError,
     ShapeError,
     StoreError,
@@ -145,6 +146,46 @@ def _systems_at(word: str) -> list[SystemInput]:
             f"{system.path} has runs on several data sets or tasks", hint=f"name the folder of one: {runs[0].parent}"
         )
     return [SystemInput.of(str(run)) for run in runs]
+
+
+@contextmanager
+def separate_experiments(
+    words: Sequence[str], command: str = "eq report {runs} -o report-{number}.html"
+) -> Iterator[None]:
+    """An error about runs that cannot be compared gets a hint for runs on different data: a command for each data.
+
+    ``words`` are run directories, or folders of them; ``command`` has places for {runs} and a {number}.
+    """
+    try:
+        yield
+    except (DuplicateError, ParameterError) as error:
+        groups = _by_data(words)
+        if len(groups) < 2:
+            raise
+        commands = [command.format(runs=shlex.join(group), number=place) for place, group in enumerate(groups, 1)]
+        raise PairingError(
+            f"{groups[0][0]} and {groups[1][0]} are results on different data, which cannot be compared",
+            hint=f"use a command for each: {'; '.join(commands)}",
+        ) from error
+
+
+def _by_data(words: Sequence[str]) -> list[list[str]]:
+    """The folders of stored runs in groups with the same data; a single one by the folders in it."""
+    from equipoise.runs.manifest import read_manifest
+    from equipoise.runs.run_folder import find_runs
+
+    groups: dict[frozenset[str], list[str]] = {}
+    for word in words:
+        path = word if Path(word).exists() else word.partition("=")[2]
+        runs = find_runs(path) if Path(path).is_dir() else []
+        parts = {word: runs}
+        if len(words) == 1:
+            parts = {str(run.parent): [other for other in runs if other.parent == run.parent] for run in runs}
+        for part, members in parts.items():
+            data = frozenset(filter(None, (sha for run in members for sha in read_manifest(run).datasets.values())))
+            if data:
+                groups.setdefault(data, []).append(part)
+    return list(groups.values())
 
 
 @dataclass(frozen=True)
@@ -316,10 +357,10 @@ def _from_table(names: list[str], word: str) -> list[str]:
             f"--cluster {word} has no column",
             hint="write the file and the column: --cluster units.csv:document",
         )
-    content = read_table(path).require(column)
+    content = read_table(path).filled(column)
     key = _unit_column(content, column)
     labels: dict[str, str] = {}
-    for index, row in enumerate(content.rows):
+    for index, row in enumerate(content.require(key).rows):
         name = str(row[key])
         if labels.setdefault(name, str(row[column])) != str(row[column]):
             raise content.error(DuplicateError, [index], f"puts the unit {name} into a second cluster")
@@ -355,20 +396,21 @@ def _from_pattern(names: list[str], pattern: str) -> list[str]:
     labels = []
     for name in names:
         match = compiled.search(name)
-        if match is None:
+        label = match and (match[1] if compiled.groups and match[1] is not None else match[0])
+        if not label:
             raise InputError(
                 f"--cluster-by {pattern} does not match the unit {name}",
                 hint="it must match every unit; the cluster is its first group, or the whole match",
             )
-        labels.append(match[1] if compiled.groups and match[1] is not None else match[0])
+        labels.append(label)
     return labels
 
 
 # Columns on the command line: an array file, or a column of a table.
 
 
-def read_column(word: str, option: str) -> NDArray[Any]:
-    """One value per row: ``user.npy``, ``all.npz:user`` or ``units.csv:user``."""
+def read_column(word: str, option: str, *, filled: bool = False) -> NDArray[Any]:
+    """One value per row: ``user.npy``, ``all.npz:user`` or ``units.csv:user``; ``filled``: a blank cell is an error."""
     if split_member(word)[0].suffix.casefold() in ARRAY_FORMATS:
         return read_array(word, ndim=1)
     path, colon, column = word.rpartition(":")
@@ -377,8 +419,9 @@ def read_column(word: str, option: str) -> NDArray[Any]:
             f"{option} {word} is neither an array file nor a column of a table",
             hint=f"write {option} user.npy or {option} units.csv:user",
         )
-    values = [row[column] for row in read_table(path).require(column).rows]
-    return np.array(values, dtype=object)
+    table = read_table(path)
+    rows = (table.filled(column) if filled else table.require(column)).rows
+    return np.array([row[column] for row in rows], dtype=object)
 
 
 def read_class_codes(word: str, option: str) -> NDArray[Any]:

@@ -59,6 +59,7 @@ class Output:
     def set_format(self, to: str | None, path: str | None) -> None:
         """Write tables as ``to``, by default the format of its file extension."""
         if path is not None:
+            from equipoise.cli.output_files import check_suffix
             from equipoise.runs.experiment_folder import check_writable
 
             suffix = PurePath(path).suffix.casefold()
@@ -69,6 +70,7 @@ class Output:
                     f"{path} does not have the file extension of a table format",
                     hint=pointers("values")["format"]["html"] if suffix == ".html" else known,
                 )
+            check_suffix(path, to)
             check_writable(path, example="table.md")
         self.json = self.format_of(to) == "json"
         self.to, self.path = "" if to in (None, "json") else to, path
@@ -82,9 +84,9 @@ class Output:
     def finish(self) -> None:
         """Write the file of ``-o``, if there is one."""
         if self.path is not None and self._buffer:
-            from equipoise.io.atomic import write_text
+            from equipoise.cli.output_files import write_output
 
-            write_text(self.path, "".join(self._buffer))
+            write_output(self.path, "".join(self._buffer), self.to or "json")
             self.note(f"wrote {self.path}")
 
     def write(self, text: str) -> None:
@@ -300,8 +302,9 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     hint = f"{context.command_path} --help lists the options" if context else ""
     message = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
-        message = f"{context.command_path} has no option {error.option_name}"
-        hint = suggest_option(error.option_name, context) or hint
+        name = _single_dash_option(context) or error.option_name
+        message = f"{context.command_path} has no option {name}"
+        hint = suggest_option(name, context) or hint
     elif isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         hint = f"write {error.param.opts[-1]} {error.param.metavar or 'VALUE'}"
     elif context is not None and (extra := _EXTRA_ARGUMENT.match(message)):
@@ -310,6 +313,13 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     elif isinstance(error, click.BadOptionUsage) and not hint:
         hint = f"write a value after {error.option_name}"
     return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
+
+
+def _single_dash_option(context: click.Context) -> str:
+    """A long option that was written with one dash: ``-qrels`` would be ``-q`` and ``-r``."""
+    names = {name for parameter in context.command.params for name in parameter.opts if name.startswith("--")}
+    words = context.obj.command if isinstance(context.obj, Output) else ()
+    return next((word for word in words if f"-{word}" in names), "")
 
 
 _EXTRA_ARGUMENT = re.compile(r"Got unexpected extra arguments? \((\S+?)[ )]")

@@ -268,5 +268,9 @@ class StoredArrays:
         return {name.removeprefix(prefix): array for name, array in self._arrays.items() if name.startswith(prefix)}
 
 
+FILE_CHANGED = "the file was changed after it was written: run the command again"
+"""The hint for a stored file that cannot be read."""
+
+
 def _changed_file_error(message: str) -> StoreError:
-    return StoreError(message, hint="the file was changed after it was written: run the command again")
+    return StoreError(message, hint=FILE_CHANGED)

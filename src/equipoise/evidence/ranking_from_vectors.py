@@ -86,9 +86,7 @@ def ranking_from_blocks(
 
 def _invalid_points(geometry: str | Geometry, queries: NDArray[Any], corpus: NDArray[Any]) -> str:
     """A description of invalid points that can be ranked nevertheless, such as zero vectors; empty if none."""
-    from equipoise.geometry.spaces import geometry as named
-
-    checked = {"queries": named(geometry).check(queries), "corpus": named(geometry).check(corpus)}
+    checked = {"queries": geometry_of(geometry).check(queries), "corpus": geometry_of(geometry).check(corpus)}
     return "; ".join(f"{argument}: {validity}" for argument, validity in checked.items() if not validity.ok)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise.errors import InputError, NotFiniteError, ShapeError
 from equipoise.geometry import distances
@@ -22,7 +22,7 @@ PointArray = NDArray[np.floating[Any]]
 """One point per row, float32 or float64."""
 
 
-def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike | None = None) -> PointArray:
+def as_vectors(values: ArrayLike, subject: str = "the points") -> PointArray:
     """One point per row, as float32 or float64; not copied unless converted.
 
     Half precision widens to float32; integers, booleans and longer floats become float64.
@@ -44,7 +44,7 @@ def as_vectors(values: ArrayLike, subject: str = "the points", dtype: DTypeLike 
             hint="give one column per dimension, and one at least",
         )
     is_single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
-    return array.astype(dtype or (np.float32 if is_single else np.float64), copy=False)
+    return array.astype(np.float32 if is_single else np.float64, copy=False)
 
 
 # Validity: which points are invalid, why, and whether they can be used.

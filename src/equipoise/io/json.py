@@ -82,9 +82,15 @@ def _malformed_error(file: TextFile, text: str, error: json.JSONDecodeError, fir
     hint = "something is missing or superfluous just before this position; is the file complete?"
     if error.msg == "Extra data" and line > first_line:
         hint = "one object per line is JSONL; name the file .jsonl"
+    elif text.strip() == "[":
+        hint = "a list over several lines is JSON, not JSONL: name the file .json"
+    elif line == 1 and text.lstrip()[:1] not in ("{", "[", '"'):
+        hint = "JSON begins with { or [; if this is a table, name the file .csv or .tsv"
     elif error.msg.startswith("Expecting property name"):
         hint = "keys are written in double quotes, and no comma follows the last pair"
-    return file.error(FormatError, line, f"is not JSON: {error.msg} at column {error.colno}", hint=hint)
+    return file.error(
+        FormatError, line, f"is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}", hint=hint
+    )
 
 
 def _repeated_key_error(file: TextFile, text: str, first_line: int) -> InputError:

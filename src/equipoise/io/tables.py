@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +59,15 @@ class Table:
                     raise self.missing(index, column)
         return self
 
+    def filled(self, column: str) -> Table:
+        """The same table; an error if a row has no value in this column."""
+        for index, row in enumerate(self.require(column).rows):
+            if row[column] is None or row[column] != row[column] or not str(row[column]).strip():
+                raise self.error(
+                    InputError, [index], f"has no value in the column {column}", hint="add the value, or remove the row"
+                )
+        return self
+
     def missing(self, index: int, column: str) -> InputError:
         """The error for a row that lacks a column: with the nearest name, or all names there are."""
         columns = [str(column) for column in self.rows[index]]
@@ -67,7 +75,6 @@ class Table:
         return self.error(FormatError, [index], f"has no column {column}", hint=hint)
 
 
-@cache
 def column_names() -> dict[str, list[str]]:
     """The usual column names of each role, most frequent first."""
     return packaged_toml("equipoise.io", "column_names.toml")
@@ -81,6 +88,12 @@ def find_column(header: Iterable[str], role: str) -> str | None:
     """
     folded = {_folded(name): name for name in reversed(list(header))}
     return next((folded[_folded(name)] for name in column_names()[role] if _folded(name) in folded), None)
+
+
+def named_columns(header: Iterable[str], role: str) -> list[str]:
+    """All columns with a usual name of a role."""
+    usual = set(map(_folded, column_names()[role]))
+    return [name for name in header if _folded(name) in usual]
 
 
 def _folded(name: str) -> str:

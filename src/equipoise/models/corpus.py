@@ -24,7 +24,7 @@ import numpy as np
 
 from equipoise.errors import DuplicateError, InputError, ParameterError, StoppedError, StoreError
 from equipoise.io.atomic import write_error, write_text
-from equipoise.models.encode_texts import check_texts
+from equipoise.models.encode_texts import check_texts, split_by_size
 from equipoise.models.encoder import Role
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def embed_to_file(
     tally = _Tally()
     keys = RowKeys(has_ids=ids is not None)
     try:
-        for pairs in _batches(_paired(texts, ids), batch):
+        for pairs in split_by_size(_paired(texts, ids), lambda pair: len(pair[0]), batch, BATCH_CHARACTERS):
             batch_texts = [text for text, _ in pairs]
             keys.add(batch_texts, [name for _, name in pairs])
             _embed_batch(batch_texts, embedder, role, file, tally, progress)
@@ -424,19 +424,6 @@ def _paired(texts: Iterable[str], ids: Iterable[str] | None) -> Iterator[tuple[s
         if "\n" in name or "\r" in name or name.endswith("\0"):
             raise InputError(f"the id {name[:60]!r} has a line end or a NUL", hint="an id is on one line")
         yield text, name
-
-
-def _batches(pairs: Iterable[tuple[str, str]], max_texts: int) -> Iterator[list[tuple[str, str]]]:
-    batch: list[tuple[str, str]] = []
-    characters = 0
-    for pair in pairs:
-        if batch and (len(batch) == max_texts or characters + len(pair[0]) > BATCH_CHARACTERS):
-            yield batch
-            batch, characters = [], 0
-        batch.append(pair)
-        characters += len(pair[0])
-    if batch:
-        yield batch
 
 
 def _digest(texts: list[str]) -> str:

@@ -304,8 +304,7 @@ def _hub_model(spec: ModelSpec) -> HubModel | None:
 
 def _plain(spec: ModelSpec) -> ModelSpec:
     """The spec without the options that only determine where and how fast it runs."""
-    options = {key: value for key, value in spec.options.items() if key not in _NOT_OF_THE_MODEL}
-    return ModelSpec(spec.kind, spec.name, options, spec.text)
+    return spec.without(_NOT_OF_THE_MODEL)
 
 
 def _cached_name(spec: ModelSpec) -> str:
@@ -315,8 +314,7 @@ def _cached_name(spec: ModelSpec) -> str:
     'minilm'
     """
     known = {entry: alias for alias, entry in ALIASES.items()}
-    options = {key: value for key, value in _plain(spec).options.items() if key not in SHARED_OPTIONS}
-    text = str(ModelSpec(spec.kind, spec.name, options))
+    text = str(_plain(spec).without(SHARED_OPTIONS))
     alias = known.get((spec.kind, spec.name))
     return text if alias is None else text.replace(str(ModelSpec(spec.kind, spec.name)), alias, 1)
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Role
     from equipoise.models.vector_cache import VectorCache
     from equipoise.types import Ints
+
+T = TypeVar("T")
 
 # Unique texts in batches of similar length, and back to the input order.
 
@@ -83,16 +85,27 @@ def unique_texts(texts: Sequence[str]) -> UniqueTexts:
 def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
     """Indices of texts of similar length, longest first, with at most ``max_texts`` and a bounded size per batch."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    block: list[int] = []
-    characters = 0
-    for index in np.argsort(-lengths, kind="stable").tolist():
-        if block and (len(block) == max_texts or characters + lengths[index] > MAX_BATCH_CHARACTERS):
-            yield block
-            block, characters = [], 0
-        block.append(index)
-        characters += int(lengths[index])
-    if block:
-        yield block
+    longest_first = np.argsort(-lengths, kind="stable").tolist()
+    return split_by_size(longest_first, lambda index: len(texts[index]), max_texts, MAX_BATCH_CHARACTERS)
+
+
+def split_by_size(items: Iterable[T], size: Callable[[T], int], max_items: int, max_total: int) -> Iterator[list[T]]:
+    """Successive items in lists of at most ``max_items`` with a total size of ``max_total``, or of one larger item.
+
+    >>> list(split_by_size(["a", "bcd", "ef", "g"], len, max_items=2, max_total=3))
+    [['a'], ['bcd'], ['ef', 'g']]
+    """
+    part: list[T] = []
+    total = 0
+    for item in items:
+        item_size = size(item)
+        if part and (len(part) == max_items or total + item_size > max_total):
+            yield part
+            part, total = [], 0
+        part.append(item)
+        total += item_size
+    if part:
+        yield part
 
 
 def token_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:

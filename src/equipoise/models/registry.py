@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -153,6 +153,11 @@ class ModelSpec:
         """The same model with further options; an option that is None is unchanged."""
         plain_options = {key: _plain(value) for key, value in options.items() if value is not None}
         return ModelSpec(self.kind, self.name, {**self.options, **plain_options}, self.text)
+
+    def without(self, names: Container[str]) -> ModelSpec:
+        """The same model without the options of these names."""
+        options = {key: value for key, value in self.options.items() if key not in names}
+        return ModelSpec(self.kind, self.name, options, self.text)
 
     def flag(self, option: str, default: bool) -> bool:
         """A yes-or-no option."""
@@ -529,7 +534,7 @@ SHARED_OPTIONS = (
 def no_vectors_error(name: str) -> ParameterError:
     """The error for a system that ranks texts, where a model that embeds them is needed."""
     return ParameterError(
-        f"{name} makes rankings, not vectors",
+        f"{name} ranks documents and has no vectors",
         hint=f"use a model that embeds, such as minilm; in Python, retriever({name!r}) ranks texts",
     )
 

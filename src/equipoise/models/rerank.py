@@ -131,25 +131,19 @@ def rerank(
     queries: Sequence[str],
     documents: Sequence[str],
     depth: int | None = None,
-    protect: float | None = None,
 ) -> Neighbors:
     """The hits with the first ``depth`` (default: all) in the order of the reranker's scores.
 
-    ``protect``: hits with a score above it keep their order, before all that are reranked. Hits beyond
-    ``depth`` follow unchanged. Scores of retriever and reranker have no common scale, so the returned scores
-    only define the order: minus the number of strictly better hits, equal for ties.
+    Hits beyond ``depth`` follow unchanged. Scores of retriever and reranker have no common scale, so the returned
+    scores only define the order: minus the number of strictly better hits, equal for ties.
     """
     _require(hits, queries, documents, depth)
     depth = hits.indices.shape[1] if depth is None else min(depth, hits.indices.shape[1])
-    stage = np.full(hits.indices.shape, 2)
-    stage[:, :depth] = 1
-    if protect is not None:
-        stage[hits.scores > protect] = 0
-    candidates = [row[row_stage == 1] for row, row_stage in zip(hits.indices, stage, strict=True)]
-    scores = reranker.score_many(queries, [[documents[index] for index in row.tolist()] for row in candidates])
+    candidates = [[documents[index] for index in row.tolist()] for row in hits.indices[:, :depth]]
     values = hits.scores.astype(np.float64)
-    for row, (row_stage, row_scores) in enumerate(zip(stage, scores, strict=True)):
-        values[row, row_stage == 1] = _check_scores(row_scores, int((row_stage == 1).sum()), reranker, queries[row])
+    for row, scores in enumerate(reranker.score_many(queries, candidates)):
+        values[row, :depth] = _check_scores(scores, depth, reranker, queries[row])
+    stage = np.broadcast_to((np.arange(values.shape[1]) >= depth).astype(np.int64), values.shape)
     return _order_by_stage(hits.indices, stage, values)
 
 
@@ -160,7 +154,6 @@ def reranked_scores(
     queries: Sequence[str],
     documents: Sequence[str],
     depth: int,
-    protect: float | None = None,
 ) -> PointArray:
     """Scores of all documents after the first ``depth`` were reranked.
 
@@ -168,7 +161,7 @@ def reranked_scores(
     """
     block: PointArray = scores.astype(np.float64)
     columns, best = top_columns(block, min(depth, block.shape[1]))
-    reranked = rerank(Neighbors(columns, best), reranker, queries=queries, documents=documents, protect=protect)
+    reranked = rerank(Neighbors(columns, best), reranker, queries=queries, documents=documents)
     block -= block.max(axis=1, keepdims=True)
     np.put_along_axis(block, reranked.indices, reranked.scores + columns.shape[1], axis=1)
     return block
@@ -189,28 +182,28 @@ class RerankedRetriever(Retriever):
 
     scale = ScoreScale.ORDER
 
-    def __init__(self, base: Retriever, reranker: Reranker, *, depth: int = 50, protect: float | None = None) -> None:
+    def __init__(self, base: Retriever, reranker: Reranker, *, depth: int = 50) -> None:
         if depth < 1:
             raise ParameterError(f"depth is {depth}; it must be 1 or more")
-        self.base, self.reranker, self.depth, self.protect = base, reranker, depth, protect
+        self.base, self.reranker, self.depth = base, reranker, depth
 
     @property
     def card(self) -> ModelCard:
         """The base's card, with the reranker named."""
         base, reranker = self.base.card, self.reranker.card
-        guard = "" if self.protect is None else f", above {self.protect:g} protected"
         return replace(
             base,
             name=f"{base.name}, reranked by {reranker.name}",
             spec=f"{base.spec} > {reranker.spec}",
-            note=f"first {self.depth} reranked{guard}",
+            note=f"first {self.depth} reranked",
         )
 
     @property
     def fingerprint(self) -> str:
-        """Combines both fingerprints, the depth and ``protect``."""
-        shape = f"depth={self.depth} protect={self.protect!r}"
-        return content_fingerprint("reranked 1", shape, self.base.fingerprint, self.reranker.fingerprint)
+        """Combines both fingerprints and the depth."""
+        return content_fingerprint(
+            "reranked 1", f"depth={self.depth}", self.base.fingerprint, self.reranker.fingerprint
+        )
 
     def fit(self, documents: Iterable[str]) -> FittedRerankedRetriever:
         """Fit the base, and keep the documents for the reranker."""
@@ -225,7 +218,7 @@ class FittedRerankedRetriever(FittedRetriever):
         self.documents = len(base)
         self.bytes_per_score = base.bytes_per_score + 8
         self._base = base
-        self._options: dict[str, Any] = {"reranker": system.reranker, "documents": documents, "protect": system.protect}
+        self._options: dict[str, Any] = {"reranker": system.reranker, "documents": documents}
         self._depth = system.depth
 
     def search(self, queries: Iterable[str], k: int) -> Neighbors:

@@ -287,8 +287,7 @@ def _portable_model(model: Embedder) -> PortableModel:
     spec, encoder = model.spec, model.encoder
     if not spec.text:
         return PortableModel(encoder)
-    options = {name: value for name, value in spec.options.items() if name != "processes"}
-    packed = pickle.dumps(ModelSpec(spec.kind, spec.name, options, spec.text))
+    packed = pickle.dumps(spec.without(["processes"]))
     return PortableModel(None, packed, encoder.identity if encoder.cacheable else "")
 
 

@@ -23,10 +23,12 @@ from equipoise.stats.formatting import (
     with_unit,
 )
 from equipoise.stats.verdict import (
+    INCOMPLETE_MARK,
     PARTIAL_RUN,
     UNKNOWN_CANDIDATES,
     Vocabulary,
     headline,
+    other_metrics_note,
     sample_size,
     score_format,
     why_uninformative,
@@ -40,19 +42,20 @@ if TYPE_CHECKING:
 
 SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
-TIED, WORSE = "tied", "worse"
+TIED, WORSE, NOT_TESTED = "tied", "worse", "not tested"
 TIED_AND_RANK = (
     "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
-    "significant differences of all pairs."
+    "significant differences of all pairs. A tied {system} could be best if the interval of its difference from the "
+    "best, which is not adjusted for the number of pairs, includes 0."
 )
-INCOMPLETE_MARK = "*"
-"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 UNKNOWN_INTERVALS = "Intervals shown as n/a"
 """The start of the note on them."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 MAX_ROWS = 8
 """Further systems are counted; ``--verbose`` and files have all."""
+SECONDARY_RANK = 2
+"""Columns with a higher rank are left out of the short answer rather than names shortened."""
 METRIC_RANK = 10
 """Columns of other metrics are dropped before those of the primary one."""
 
@@ -83,8 +86,9 @@ class Answer:
         parts: list[Part] = [Paragraph(self.headline, style="bold")]
         parts += [Paragraph(self.failures)] if self.failures else []
         if self.columns:
-            # The least important columns are left out of a narrow terminal without a word.
-            table = TerminalTable(self.columns) if verbose else TerminalTable(self.columns, "", self.max_rows)
+            # The least important columns are left out of a narrow terminal without a word, before names are cut.
+            columns = [replace(column, extra=column.extra or column.rank > SECONDARY_RANK) for column in self.columns]
+            table = TerminalTable(self.columns) if verbose else TerminalTable(columns, "", self.max_rows)
             parts += [Paragraph(""), table]
         parts += map(Paragraph, self.warnings)
         if quiet:
@@ -115,7 +119,7 @@ class AnswerOptions:
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
     about chance (empty: the sentence starts with "Chance level"), ``score_note`` follows it in the same line.
     ``notes`` are further lines. ``details`` says where the rest is. ``cheapest`` is the cheapest of the systems that
-    are not significantly worse than the best one, if known. ``sample_size`` replaces the sentence about the units that
+    could be best (``Comparison.could_be_best``), if known. ``sample_size`` replaces the sentence about the units that
     would be needed.
     """
 
@@ -140,11 +144,13 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
     size, first_line = options.sample_size, headline(comparison, words, uninformative)
-    size = sample_size(comparison, words, brief=True) if size is None else size
-    if comparison.tied_with_leader and not uninformative and options.cheapest:
-        first_line = f"{first_line} {cheapest_sentence(options.cheapest, comparison.leader)}"
+    if size is None:
+        decided = not uninformative or comparison.any_significant
+        size = sample_size(comparison, words, brief=True) if decided else ""
+    if len(comparison.could_be_best) > 1 and not uninformative and options.cheapest:
+        first_line = f"{first_line} {cheapest_sentence(options.cheapest)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
-    notes = (chance, *_unknown_intervals(estimates), *options.notes, size)
+    notes = (chance, *_unknown_intervals(estimates), *options.notes, other_metrics_note(comparison), size)
     return Answer(
         headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),
@@ -154,7 +160,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         findings=findings,
         details=options.details,
         explains_codes=options.explains_codes,
-        explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
+        explanation=TIED_AND_RANK.format(system=words.system) if comparison.tied_with_leader else "",
         max_rows=MAX_ROWS,
     )
 
@@ -172,17 +178,9 @@ def failure_line(failures: Mapping[str, EquipoiseError], n_finished: int, noun: 
     return f"{len(failures)} of {len(failures) + n_finished} {noun}s failed: {causes}." if failures else ""
 
 
-def cheapest_sentence(cheapest: str, best: str | None, faster: str = "") -> str:
-    """The cheapest of the systems that are not significantly worse than the best one.
-
-    >>> cheapest_sentence("bm25", "minilm"), cheapest_sentence("bm25", "bm25")
-    ('The cheapest of these is bm25.', 'bm25 is also the cheapest of these.')
-    """
-    return (
-        f"{best} is also the cheapest of these."
-        if cheapest == best
-        else f"The cheapest of these is {cheapest}{faster}."
-    )
+def cheapest_sentence(cheapest: str, faster: str = "") -> str:
+    """The cheapest of several systems in ``Comparison.could_be_best``."""
+    return f"The cheapest that could be best is {cheapest}{faster}."
 
 
 def all_metrics_answer(comparison: Comparison, options: AnswerOptions | None = None) -> Answer:
@@ -235,7 +233,7 @@ def rank_column(ranks: Sequence[tuple[int, int]]) -> ReportColumn:
 
 def status_column(statuses: Sequence[str]) -> ReportColumn:
     """Whether every system is significantly worse than the best one."""
-    worse = [None if status == "n/a" else int(status == WORSE) for status in statuses]
+    worse = [None if status in ("n/a", NOT_TESTED) else int(status == WORSE) for status in statuses]
     return ReportColumn("vs. best", statuses, rank=2, values={"significantly_worse": worse})
 
 
@@ -261,6 +259,8 @@ def _status(comparison: Comparison, name: str) -> str:
         return ""
     if isnan(comparison.scores[name]):
         return "n/a"
+    if name in comparison.untested:
+        return NOT_TESTED
     return TIED if name in comparison.tied_with_leader else WORSE
 
 
@@ -340,9 +340,12 @@ def collapsed(group: Sequence[Finding]) -> str:
         by_title: dict[str, list[str]] = {}
         for finding in group:
             by_title.setdefault(finding.title, []).append(finding.subject)
-        return "; ".join(f"{title} ({_subjects(names)})" for title, names in by_title.items())
-    similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
-    return f"{with_label(first.subject, first.message)}{similar}"
+        title, names = next(iter(by_title.items()))
+        n_others = sum(map(len, by_title.values())) - len(names)
+        text = f"{title} ({_subjects(names)})"
+    else:
+        n_others, text = len(others), with_label(first.subject, first.message)
+    return f"{text} (and {pluralize(n_others, 'similar finding')})" if n_others else text
 
 
 def _subjects(names: Sequence[str]) -> str:

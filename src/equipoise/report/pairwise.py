@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING
 
-from equipoise.report.answer import AnswerOptions, all_metrics_answer, marked_names
+from equipoise.report.answer import all_metrics_answer, marked_names
 from equipoise.report.tables import (
     BOUND_NOTE,
     bounded_systems,
@@ -13,6 +13,7 @@ from equipoise.report.tables import (
     chance_text,
     interval_methods,
     method_name,
+    paired_test_caption,
 )
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -20,7 +21,6 @@ from equipoise.stats.formatting import (
     PERCENT_UNIT,
     column_decimals,
     estimate_decimals,
-    format_count,
     format_difference,
     format_interval,
     format_p,
@@ -45,7 +45,7 @@ TO_BEST = "diff. from best"
 DIFFERENCE_INTERVAL = "diff. interval"
 
 
-def comparison_view(comparison: Comparison, options: AnswerOptions | None = None) -> View:
+def comparison_view(comparison: Comparison) -> View:
     """The answer, then the full tables and the methods."""
     others = [name for name in comparison.metrics if name != comparison.primary]
     methods = interval_methods(
@@ -61,7 +61,7 @@ def comparison_view(comparison: Comparison, options: AnswerOptions | None = None
     pairs = ReportTable.of(pairwise_claims(comparison))
     captions = (comparison_caption(comparison), chance_note(comparison), units_to_show_best_note(comparison))
     sections.append(Section("Every pair", (pairs,), tuple(filter(None, captions))))
-    return View(all_metrics_answer(comparison, options), tuple(sections))
+    return View(all_metrics_answer(comparison), tuple(sections))
 
 
 def primary_columns(comparison: Comparison) -> list[ReportColumn]:
@@ -97,7 +97,7 @@ def primary_columns(comparison: Comparison) -> list[ReportColumn]:
             rank=9,
             extra=True,
         ),
-        ReportColumn(_p_head(comparison), [_p(contrast) for contrast in contrasts], right=True, rank=4),
+        ReportColumn(comparison.p_heading, [_p(contrast) for contrast in contrasts], right=True, rank=4),
         ReportColumn("win/tie/loss", [_counts(contrast) for contrast in contrasts], right=True, rank=6),
         ReportColumn("rank", [format_ranks(*comparison.ranks[name]) for name in order], right=True, rank=5),
     ]
@@ -131,7 +131,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
         ReportColumn("estimate", value, right=True),
         ReportColumn(f"{format_percent(comparison.config.confidence_level)} interval", interval, right=True, rank=1),
         ReportColumn(TO_BEST, difference, right=True, rank=2),
-        ReportColumn(_p_head(comparison), p, right=True, rank=3),
+        ReportColumn(comparison.p_heading, p, right=True, rank=3),
         ReportColumn("chance", chance, right=True, rank=9, extra=True),
     ]
 
@@ -141,14 +141,18 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
     pairs = comparison.contrasts
     decimals = [column_decimals([contrast.difference], [contrast.interval]) for contrast in pairs]
     shown = list(zip(pairs, decimals, strict=True))
+    adjusted = ReportColumn(
+        comparison.p_heading, [format_p(contrast.adjusted) for contrast in pairs], right=True, rank=1
+    )
+    unadjusted = ReportColumn("p", [format_p(contrast.p) for contrast in pairs], right=True, rank=5)
     return [
         ReportColumn("metric", [contrast.metric for contrast in pairs]),
         ReportColumn("system", [contrast.a for contrast in pairs], shortens="middle"),
         ReportColumn("minus", [contrast.b for contrast in pairs], shortens="middle"),
         ReportColumn("difference", [_difference(contrast, digits) for contrast, digits in shown], right=True),
         ReportColumn("interval", [_interval(contrast, digits) for contrast, digits in shown], right=True, rank=4),
-        ReportColumn("p", [format_p(contrast.p) for contrast in pairs], right=True, rank=5),
-        ReportColumn("adj. p", [format_p(contrast.adjusted) for contrast in pairs], right=True, rank=1),
+        *([unadjusted] if comparison.is_adjusted else []),
+        adjusted,
         ReportColumn("win/tie/loss", [contrast.counts for contrast in pairs], right=True, rank=3),
         ReportColumn(
             "detectable",
@@ -161,16 +165,11 @@ def pairwise_claims(comparison: Comparison) -> list[ReportColumn]:
 
 def comparison_caption(comparison: Comparison, system: str = "System") -> str:
     """The meaning of the letters, and the methods of p and of the intervals of differences."""
-    question = comparison.config
-    permutations = (
-        "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} permutations"
-    )
-    test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided{permutations}, seed {question.seed}"
     return (
         f"{plural(system)} that share a tie-band letter do not differ significantly at the "
-        f"{format_percent(comparison.alpha)} level. {test}; {comparison.family.replace(PERCENT_UNIT, '')}."
+        f"{format_percent(comparison.alpha)} level. {paired_test_caption(comparison)}; "
+        f"{comparison.family.replace(PERCENT_UNIT, '')}."
         f"{interval_note(comparison)}"
-        f"{_missing_values_note(comparison, [comparison.primary])}"
     )
 
 
@@ -183,29 +182,8 @@ def other_metrics_caption(comparison: Comparison, metrics: list[str]) -> str:
 
 
 def family_note(comparison: Comparison, metrics: list[str]) -> str:
-    """The correction of p on these metrics, and the units that their differences leave out."""
-    families = comparison.families_of(metrics)
-    return f"Each metric is a separate family of tests: {families}.{_missing_values_note(comparison, metrics)}"
-
-
-def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
-    """A note on differences over fewer units than the estimates, because one system lacks a value."""
-    gaps = {
-        contrast.metric: contrast.n
-        for contrast in comparison.contrasts
-        if contrast.metric in metrics
-        and contrast.wins is not None
-        and contrast.n < max(comparison.estimates[name][contrast.metric].n for name in (contrast.a, contrast.b))
-    }
-    if not gaps:
-        return ""
-    words = comparison.words
-    counts = [f"{metric} ({words.units(n)})" for metric, n in gaps.items()]
-    return (
-        f" Differences are over the {plural(words.unit)} where both {plural(words.system)} have a value. These are "
-        "fewer than those of the estimates, so a difference may not equal the difference of the estimates: "
-        f"{', '.join(counts)}."
-    )
+    """The correction of p on these metrics."""
+    return f"Each metric is a separate family of tests: {comparison.families_of(metrics)}."
 
 
 def interval_note(comparison: Comparison) -> str:
@@ -259,10 +237,6 @@ def _interval(contrast: Contrast | None, decimals: int) -> str:
 
 def _p(contrast: Contrast | None) -> str:
     return "" if contrast is None else format_p(contrast.adjusted)
-
-
-def _p_head(comparison: Comparison) -> str:
-    return "p" if comparison.correction == "none" else "adj. p"
 
 
 def _counts(contrast: Contrast | None) -> str:

@@ -13,7 +13,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.progress import portion, report_share
-from equipoise.report.charts.chart import slug
+from equipoise.report.charts.chart import render_svg, slug, write_charts
 from equipoise.report.export import FORMATS
 from equipoise.report.view_model import Download
 from equipoise.runs.experiment_folder import RUNS
@@ -46,6 +46,8 @@ class ReportOptions:
     charts: bool = True
     charts_folder: PathLike | None = None
     title: str = ""
+    related: tuple[tuple[str, str], ...] = ()
+    """Names and files of other pages that the page links to."""
     view: View | None = None
     """The view of the experiment, if the runs are those of one."""
     view_config: StatsConfig = DEFAULT_STATS
@@ -123,7 +125,8 @@ def write_report(
     reports = []
     for index, (name, group) in enumerate(groups.items()):
         related = tuple((other, pages[other].name) for other in groups if other != name)
-        first = options if index == 0 else replace(options, charts_folder=None, view=None)
+        title = f"{options.title}: {name}" if options.title and name and index else options.title
+        first = options if index == 0 else replace(options, charts_folder=None, view=None, title=title)
         with portion(index / len(groups), (index + 1) / len(groups)):
             reports.append(_write_page(group, pages[name], first, related, progress))
     return reports[0]
@@ -138,7 +141,6 @@ def _write_page(
 ) -> RunsView:
     from equipoise.report.build_view import build_view, compare_runs, read_runs
     from equipoise.report.charts import report_charts
-    from equipoise.report.charts.chart import write_charts
     from equipoise.report.html.render import render_html
     from equipoise.runs.evaluate import at_confidence_level
 
@@ -154,7 +156,7 @@ def _write_page(
     # The answer of the experiment is about its own primary metric and statistics.
     is_same = not options.primary and options.config == options.view_config
     view = build_view(stored, comparison, experiment=options.view, heading=options.title, stored_answer=is_same)
-    view = replace(view, related=related, folder_notes=options.folder_notes)
+    view = replace(view, related=(*options.related, *related), folder_notes=options.folder_notes)
     report_share(3, STEPS)
     progress("writing it")
     text = render_html(view, charts=options.charts)
@@ -183,7 +185,6 @@ def comparable_groups(runs: Sequence[tuple[str, Path]]) -> dict[str, list[tuple[
 
 def difference_plot(comparison: Comparison, path: PathLike | None = None) -> Chart:
     """The chart of the paired differences of a comparison; with ``path`` it is written as SVG."""
-    from equipoise.report.charts.chart import render_svg
     from equipoise.report.charts.intervals import difference_chart
     from equipoise.report.sections import comparison_pairs
 

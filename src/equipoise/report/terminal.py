@@ -12,7 +12,7 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
-from equipoise.checks.base import join_names
+from equipoise.checks.base import join_names, reasons
 from equipoise.redaction import inert
 from equipoise.types import Finding, Severity, with_label
 
@@ -333,24 +333,38 @@ SHORT_DETAIL = 24
 
 def _detail_lines(finding: Finding) -> tuple[str, ...]:
     """The details of a finding, one per line, or all in one if they are short."""
-    short = all(len(line) <= SHORT_DETAIL for line in finding.details)
-    return (", ".join(finding.details),) if short and finding.details else finding.details
+    details = finding.details
+    if all(len(line) <= SHORT_DETAIL for line in details):
+        return (", ".join(details),) if details else ()
+    more = len(details) - MAX_DETAILS
+    return (*details[:MAX_DETAILS], f"and {more:,} more") if more > 1 else details
+
+
+MAX_SIMILAR = 2
+"""The findings of one code that are printed in full; of the others only the subjects."""
+MAX_DETAILS = 5
+"""The details of a finding that are printed."""
 
 
 def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> list[Paragraph]:
-    """The findings for the terminal; nothing if there are none. A hint is printed once per group."""
+    """The findings for the terminal; nothing if there are none. Reason and hint are printed once per group."""
     if not findings:
         return []
     parts = [Paragraph(""), heading("Findings")]
     for group in grouped_findings(findings):
         severity, hint = group[0].severity, group[0].hint
         mark = f"{MARKS[severity]} {severity:<5} {group[0].code}  "
-        for number, finding in enumerate(group):
+        n_shown = len(group) if len(group) <= MAX_SIMILAR + 1 else MAX_SIMILAR
+        for number, finding in enumerate(group[:n_shown]):
             lead = mark if number == 0 else " " * len(mark)
             text = with_label(finding.subject, finding.message) if finding.subject else finding.message
             parts.append(Paragraph(text, lead=lead, mark=STYLES[severity]))
             if verbose:
                 parts += [Paragraph(line, indent=len(mark) + 2, style="dim") for line in _detail_lines(finding)]
+        if others := [finding.subject for finding in group[n_shown:]]:
+            parts.append(Paragraph(f"and {len(others):,} more: {join_names(others)}", indent=len(mark)))
+        if verbose and (reason := reasons().get(group[0].code)):
+            parts.append(Paragraph(reason, indent=len(mark)))
         if hint:
             parts.append(Paragraph(hint, indent=len(mark), lead="-> "))
     return parts

@@ -48,7 +48,7 @@ class LeaderboardRow:
     """One system on one metric. ``difference``, ``p`` and ``counts`` compare it with the best system.
 
     They are empty for the best system itself. ``tie_groups`` are letters: systems that share one do not differ
-    significantly. ``counts`` is win/tie/loss. ``rank`` is set on the primary metric only.
+    significantly; a system whose differences were not tested has none. ``counts`` is win/tie/loss.
     """
 
     system: str
@@ -66,7 +66,10 @@ class LeaderboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """All systems on one metric, best first on the primary one. ``better`` is ``up`` or ``down``."""
+    """All systems on one metric, best first on the primary one. ``better`` is ``up`` or ``down``.
+
+    ``adjusted`` says whether the p values are adjusted for several pairs.
+    """
 
     metric: str
     better: str
@@ -76,6 +79,9 @@ class Leaderboard:
     rows: tuple[LeaderboardRow, ...]
     caption: str
     system: str = "system"
+    untested: str = ""
+    """Why no pair of systems was tested on this metric; empty if a pair was, and for a single system."""
+    adjusted: bool = True
 
     @property
     def heading(self) -> str:
@@ -117,7 +123,7 @@ class PairwiseTable:
     """Every pair on the primary metric: differences for a forest plot, and wins as a matrix.
 
     ``matrix`` has one row and one column per system, and None on the diagonal. ``others`` are the pairs on
-    the other metrics.
+    the other metrics. ``adjusted`` says whether ``p_adjusted`` is adjusted for several pairs.
     """
 
     metric: str
@@ -129,6 +135,7 @@ class PairwiseTable:
     caption: str
     units: str = "units"
     system: str = "system"
+    adjusted: bool = True
 
 
 @dataclass(frozen=True, slots=True)

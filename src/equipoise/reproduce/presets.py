@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from importlib.resources import files
-from tomllib import loads
 from typing import TYPE_CHECKING, Any, Literal
 
 from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.types import packaged_toml
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -67,10 +66,6 @@ class Conventions:
         return {name: self[name] for name in self}
 
 
-def _content(name: str) -> dict[str, Any]:
-    return loads((files("equipoise.reproduce") / name).read_text(encoding="utf-8"))
-
-
 @dataclass(frozen=True)
 class ConventionInfo:
     """One convention in words. ``only`` names the metrics that it can change; empty is all of them."""
@@ -87,7 +82,7 @@ class ConventionInfo:
 
 CONVENTIONS = {
     name: ConventionInfo(content["title"], content["values"], tuple(content.get("only", ())))
-    for name, content in _content("conventions.toml").items()
+    for name, content in packaged_toml("equipoise.reproduce", "conventions.toml").items()
 }
 """Every field of ``Conventions`` in words, in the same order."""
 
@@ -192,7 +187,9 @@ def metric_form(metric: Metric[Any]) -> str:
     return metric.name if cutoff is None else f"{metric.name.rpartition('@')[0]}@k"
 
 
-PRESETS: Mapping[str, Preset] = {name: Preset.of(name, content) for name, content in _content("presets.toml").items()}
+PRESETS: Mapping[str, Preset] = {
+    name: Preset.of(name, content) for name, content in packaged_toml("equipoise.reproduce", "presets.toml").items()
+}
 
 
 def get_preset(name: str | Preset) -> Preset:
@@ -202,5 +199,5 @@ def get_preset(name: str | Preset) -> Preset:
     by_name = {key.casefold(): preset for key, preset in PRESETS.items()}
     preset_found = by_name.get(str(name).casefold())
     if preset_found is None:
-        raise UnknownNameError.of("preset", str(name), PRESETS, more=f"the presets are {', '.join(PRESETS)}")
+        raise UnknownNameError.of("library", str(name), PRESETS, more=f"known: {', '.join(PRESETS)}")
     return preset_found

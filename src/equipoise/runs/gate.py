@@ -206,9 +206,11 @@ def check_gate(
             f"the margin {against.margin} is not a loss of 0 or more",
             hint="for example 0.01; with 0 no loss is tolerated",
         )
+    names = tuple(requirement.metric for requirement in requirements) or run.result.names[:1]
+    names = names if against is None else against.metrics or names
     if against is not None and against.margin >= 1.0:
-        for name in against.metrics or run.result.names[:1]:
-            if name in run.result.estimates and run.result.estimates[name].unit == "fraction":
+        for name, estimate in with_metrics(run.result, names).estimates.items():
+            if estimate.unit == "fraction":
                 raise ParameterError(
                     f"the margin {against.margin:g} is not below the range of {name}, which is a fraction",
                     hint="for example 0.01 for a loss of one percentage point",
@@ -224,7 +226,6 @@ def check_gate(
         for requirement in requirements
     ]
     if against is not None:
-        names = against.metrics or tuple(requirement.metric for requirement in requirements) or run.result.names[:1]
         test = InferiorityTest(against.margin, against.test, config)
         verdicts += check_regressions(run, against.baseline, names, test)
     return GateResult(run.result.system, tuple(verdicts))

@@ -26,17 +26,18 @@ from equipoise.stats.formatting import (
     format_value,
     p_in_sentence,
 )
-from equipoise.stats.multiple_comparisons import adjust
+from equipoise.stats.multiple_comparisons import adjust, step_level
 from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.power import detectable_difference
 from equipoise.stats.result import BUDGET, FOLDS, GRID, MATCHER, TOKENIZER
+from equipoise.stats.tuning_uncertainty import DifferenceErrors, larger_p
 from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction, Floats, Ids
 
 if TYPE_CHECKING:
     from equipoise.runs.run_folder import StoredRun
-    from equipoise.stats.result import Estimate, Result
+    from equipoise.stats.result import Estimate
 
 # The p value of "the true loss does not exceed the margin", and the smallest p that is possible.
 
@@ -76,28 +77,35 @@ class InferiorityTest:
         """The p below which a loss is significant."""
         return self.config.alpha
 
-    def checked(self, metrics: int) -> InferiorityTest:
+    def factor(self, n_metrics: int) -> int:
+        """The factor by which the correction multiplies p if it is the smallest possible for all metrics."""
+        return n_metrics if self.config.correction == "holm" else 1
+
+    def checked(self, n_metrics: int) -> InferiorityTest:
         """The same test; an error if p cannot be small enough with so few permutations."""
-        if self.method(0.0) == STUDENT:
-            return self
-        if metrics and metrics / (self.config.n_permutations + 1) >= self.alpha:
-            scope = f" of {metrics} metrics" if metrics > 1 else ""
+        factor = self.factor(n_metrics)
+        if self.test == BOUNDS and factor / (self.config.n_permutations + 1) >= self.alpha:
+            scope = f" of {factor} metrics" if factor > 1 else ""
             raise ParameterError(
                 f"{format_count(self.config.n_permutations)} permutations cannot show a loss{scope} at "
                 f"{format_percent(self.config.confidence_level)}, however large it is",
-                hint=f"give --n-permutations {ceil(metrics / self.alpha)} or more, or a lower --confidence-level",
+                hint=f"give --n-permutations {ceil(factor / self.alpha)} or more, or a lower --confidence-level",
             )
         return self
 
 
 @dataclass(frozen=True)
 class UnitGains:
-    """The gain of a run per unit; ``width`` is the largest gain that the metric allows."""
+    """The gain of a run per unit; ``width`` is the largest gain that the metric allows.
+
+    ``errors`` are the bootstrap errors of the mean gain of tuned runs.
+    """
 
     values: Floats
     weights: Floats | None
     clusters: Ids | None
     width: float
+    errors: DifferenceErrors | None = None
 
     @property
     def _units(self) -> ResamplingUnits:
@@ -109,7 +117,19 @@ class UnitGains:
         return int(self._units.counts[0])
 
     def p_of_loss(self, test: InferiorityTest) -> float:
-        """The p value of the loss if the true loss is within the margin; NaN if unknown."""
+        """The p value of the loss if the true loss is within the margin; NaN if unknown.
+
+        That of tuned runs is the larger one of the paired test and of the bootstrap errors, as in a comparison.
+        """
+        p, n_units = self._paired_p(test), int(self._units.n_units[0])
+        if self.errors is None or n_units < 2:
+            return p
+        # Errors have no direction: p is half the two-sided p, at the confidence level 2 c - 1.
+        excess = float(self._units.means[0]) + test.margin
+        _, two_sided = self.errors.test(excess, n_units, 2 * test.config.confidence_level - 1)
+        return larger_p(p, two_sided / 2 if excess < 0 else 1 - two_sided / 2)
+
+    def _paired_p(self, test: InferiorityTest) -> float:
         rng = test.config.rng(0)
         method = test.method(self.width)
         if method == BOUNDS:
@@ -125,11 +145,7 @@ class UnitGains:
             )
             return float(p_values[0])
         p_values = paired_t_test(
-            self.values,
-            weights=self.weights,
-            clusters=self.clusters,
-            alternative="less",
-            margin=-test.margin,
+            self.values + test.margin, weights=self.weights, clusters=self.clusters, alternative="less"
         )
         return float(p_values[0])
 
@@ -161,20 +177,26 @@ class UnitGains:
             return float(min(1.0, (self.width + test.margin) / (2 * self.width)) ** self.blocks)
         return float(0.5**self.blocks) if method == RANDOMISATION else 0.0
 
-    def visible(self, test: InferiorityTest) -> float:
-        """The smallest true loss that Student's t detects with a power of 80 %; NaN if unknown."""
-        units = self._units
+    def visible(self, test: InferiorityTest, n_metrics: int) -> float:
+        """The smallest true loss that is detected with a power of 80 %; NaN if unknown or larger than any loss.
+
+        It is that of Student's t at the strictest level of ``n_metrics`` tests.
+        """
+        units, level = self._units, step_level(0, n_metrics, test.config.correction, test.alpha)
         n_units, n_blocks = float(units.n_units[0]), float(units.counts[0])
-        if test.config.confidence_level <= 0.5 or n_blocks < 2:
+        if level >= 0.5 or n_blocks < 2 or self.smallest_p(test) >= level:
             return float("nan")
-        sd = float(units.standard_errors[0]) * sqrt(n_units)
+        error, units_per_block = float(units.standard_errors[0]), max(1.0, n_units / n_blocks)
+        if self.errors is not None and self.errors.size > 0:
+            error, units_per_block = self.errors.size, 1.0
         difference = detectable_difference(
-            sd,
+            error * sqrt(n_units),
             n_units,
-            confidence_level=2 * test.config.confidence_level - 1,
-            units_per_block=max(1.0, n_units / n_blocks),
+            confidence_level=1 - 2 * level,
+            units_per_block=units_per_block,
         )
-        return test.margin + difference.value
+        loss = test.margin + difference.value
+        return loss if loss <= self.width else float("nan")
 
 
 # One check of a gate.
@@ -237,9 +259,11 @@ def check_regressions(
     reason = _not_comparable(run, baseline)
     if reason:
         return [GateCheck(False, reason, "regression")]
-    current = with_metrics(run.result, metrics)
+    current, reference = with_metrics(run.result, metrics), baseline.result
+    if reference.system == current.system:
+        reference = reference.renamed(f"{current.system} (baseline)")
     try:
-        reference = with_metrics(_renamed(baseline.result, current.system), list(current.names))
+        reference = with_metrics(reference, list(current.names))
     except (UnknownNameError, ParameterError) as error:
         return [GateCheck(False, f"the baseline cannot be compared: {error.message}", "regression")]
     try:
@@ -273,17 +297,14 @@ def _format_setting(value: object, name: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _renamed(result: Result, system: str) -> Result:
-    return replace(result, system=f"{system} (baseline)") if result.system == system else result
-
-
 def _by_metric(paired: AlignedResults, test: InferiorityTest) -> list[GateCheck]:
     """All means over units are one family of tests; other values are compared by their intervals."""
     names = paired.results[0].names
     means = [name for name in names if paired.has_parts(name)]
     correction = test.config.correction
     family_size = 1 if correction == "none" else len(means)
-    test.checked(min(family_size, len(means)))
+    if means:
+        test.checked(family_size)
     gains = {name: _gains(paired, name) for name in means}
     p_values = [unit_gains.p_of_loss(test) for unit_gains in gains.values()]
     adjusted = dict(zip(means, adjust(p_values, correction).tolist(), strict=True)) if means else {}
@@ -300,7 +321,8 @@ def _gains(paired: AlignedResults, metric: str) -> UnitGains:
     difference = values[:, 0] - values[:, 1]
     better = paired.results[0].estimates[metric].better
     gains = np.asarray(difference if better == Direction.UP else -difference)
-    return UnitGains(gains, paired.weights(metric), paired.clusters, _width(paired, metric))
+    errors = DifferenceErrors.of(metric, *paired.results)
+    return UnitGains(gains, paired.weights(metric), paired.clusters, _width(paired, metric), errors)
 
 
 def _width(paired: AlignedResults, metric: str) -> float:
@@ -327,13 +349,14 @@ def _mean_verdict(
         return GateCheck(False, f"{metric} cannot be compared: {what}", "regression", metric, n=n)
     gain, p = _gain(current, reference), adjusted.p
     is_loss = _exceeds(gain, test.margin)
-    undecided = _undecided(gains, adjusted, test) if is_loss else ""
+    undecided = _undecided(gains, adjusted, test)
     failed = is_loss and (bool(undecided) or p < test.alpha)
     verdict = f"{'a' if failed else 'no'} significant loss{_margin_text(test)}"
     if undecided:
-        verdict = f"a loss{_margin_text(test)} that cannot be tested: {undecided}"
+        verdict = f"{'a' if is_loss else 'no'} loss{_margin_text(test)}, and none can be significant: {undecided}"
     details = [*([] if np.isnan(p) else [f"{p_in_sentence(p)}{adjusted.words}"]), words.units(n)]
-    if not failed and np.isfinite(visible := gains.visible(test)) and test.test != BOUNDS:
+    visible = gains.visible(test, adjusted.n_metrics)
+    if not failed and not undecided and np.isfinite(visible) and test.test != BOUNDS:
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
     message = f"{_describe_gain(current, reference, gain)}; {verdict} ({', '.join(details)})"
     known_p = None if np.isnan(p) else p
@@ -342,13 +365,13 @@ def _mean_verdict(
 
 def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: InferiorityTest) -> str:
     """Why no loss could be significant in this test; empty if one could."""
-    what = pluralize(gains.blocks, "unit" if gains.clusters is None else "cluster")
+    what = pluralize(gains.blocks, "value" if gains.clusters is None else "cluster")
     if np.isnan(adjusted.p):
         return f"{what} without variation"
-    smallest = gains.smallest_p(test) * adjusted.n_metrics
+    smallest = min(1.0, gains.smallest_p(test) * test.factor(adjusted.n_metrics))
     if smallest < test.alpha:
         return ""
-    return f"{what} cannot give a p below {format_p(min(smallest, 1.0))}"
+    return f"{what} cannot give a p below {format_p(smallest)}"
 
 
 def _corpus_verdict(paired: AlignedResults, metric: str, test: InferiorityTest) -> GateCheck:

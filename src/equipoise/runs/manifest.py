@@ -226,7 +226,7 @@ def redact_secrets(command: Sequence[str]) -> tuple[str, ...]:
     for word in command:
         name, equals, _ = word.partition("=")
         secret = _SECRET.search(name) is not None
-        if hide_next and not word.startswith("-"):
+        if hide_next:
             shown.append(_HIDDEN)
         else:
             redacted = redact(hide_options(_LOGIN.sub(_HIDDEN, word)))

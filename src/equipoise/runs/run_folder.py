@@ -24,10 +24,11 @@ import numpy as np
 
 from equipoise.checks.base import run_checks
 from equipoise.errors import InputError, PartialError, StoreError, did_you_mean
-from equipoise.evidence.base import Evidence, pack_npz, unpack_npz
+from equipoise.evidence.base import FILE_CHANGED, Evidence, pack_npz, unpack_npz
 from equipoise.io import json
 from equipoise.io.atomic import atomic_directory, current_path, write_bytes, write_error
 from equipoise.io.json import parse_lines
+from equipoise.io.run_files import TREC_SUFFIXES
 from equipoise.runs.manifest import (
     CASES,
     CHANGED,
@@ -97,7 +98,7 @@ def result_from_dict(content: Any, cases: UnitTable, *, source: str) -> Result:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise StoreError(
             f"{source} does not describe a result: {reason}",
-            hint="the file was changed after it was written: run the command again",
+            hint=FILE_CHANGED,
         ) from error
 
 
@@ -180,6 +181,10 @@ class StoredRun:
     def caution(self) -> str:
         """The warning for the scores of an incomplete run; empty for a complete one."""
         return self.manifest.caution
+
+    def renamed(self, system: str) -> StoredRun:
+        """The run under another name of its system, in its findings and its warning too."""
+        return replace(self, result=self.result.renamed(system), manifest=replace(self.manifest, system=system))
 
     @cached_property
     def details(self) -> Mapping[str | int, UnitContent]:
@@ -491,19 +496,24 @@ def find_runs(*paths: PathLike) -> list[Path]:
     return list(runs.values())
 
 
+def _hint_for_folder(path: Path) -> str:
+    """What to do with a folder that holds other files."""
+    suffixes = {file.suffix for file in path.iterdir() if file.suffix.casefold() in TREC_SUFFIXES}
+    return f"name its run files: {path}/*{min(suffixes)}" if suffixes else "eq score -o FOLDER writes one"
+
+
 def _runs_at(path: Path) -> list[Path]:
     if not path.is_dir() or (path / MANIFEST).is_file():
         read_manifest(path)  # raises the error if it is not a run directory
         return [path]
-    runs = _runs_below(path)
+    runs = runs_below(path)
     if not runs:
-        raise StoreError(
-            f"neither {path} nor a folder below it is a run directory", hint="eq score -o FOLDER writes one"
-        )
+        raise StoreError(f"neither {path} nor a folder below it is a run directory", hint=_hint_for_folder(path))
     return runs
 
 
-def _runs_below(folder: Path) -> list[Path]:
+def runs_below(folder: Path) -> list[Path]:
+    """The run directories in a folder, also if it is one itself; hidden folders are skipped."""
     runs = []
     for path, folders, files in os.walk(folder):
         # Other programs write a manifest.json too; a run has both files.

@@ -266,9 +266,7 @@ def _execute(
 ) -> Iterator[Any]:
     """Run the items on the executor; a single divisible one in this process, with the executor in its context."""
     if divisible and len(items) == 1 and executor.is_remote:
-        label, executor.item_label = executor.item_label, "a block of texts"
-        (completed,) = LocalExecutor().map(_run_job, items, (*shared, executor), progress=progress)
-        executor.item_label = label
+        completed = _run_divided(executor, items[0], shared, progress)
         if not isinstance(completed.outcome, MissingExtraError):
             yield completed
             return
@@ -278,8 +276,17 @@ def _execute(
     ):
         yield replace(completed, index=undivided[completed.index])
     for index in sorted(set(range(len(items))) - set(undivided)):
-        for completed in LocalExecutor().map(_run_job, [items[index]], (*shared, executor), progress=progress):
-            yield replace(completed, index=index)
+        yield replace(_run_divided(executor, items[index], shared, progress), index=index)
+
+
+def _run_divided(executor: Executor, item: Any, shared: tuple[Any, Any], progress: ProgressCallback | None) -> Any:
+    """Run an item in this process, with the executor in its context, which computes blocks of texts."""
+    label, executor.item_label = executor.item_label, "a block of texts"
+    try:
+        (completed,) = LocalExecutor().map(_run_job, [item], (*shared, executor), progress=progress)
+    finally:
+        executor.item_label = label
+    return completed
 
 
 def _run_job(item: Any, shared: Any, progress: ProgressCallback) -> tuple[JobOutput[Any], float]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import StoreError
+from equipoise.evidence.base import FILE_CHANGED
 from equipoise.evidence.ranking import Ranking
 from equipoise.io import json as typed
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
     from equipoise.types import Floats, Ids
 
-CHANGED = "the file was changed after it was written: run the command again"
 NO_RELEVANT = "no relevant item"
 NO_VALUE = "the metric has no value on this unit"
 _INFINITIES = {"Infinity": inf, "-Infinity": -inf}
@@ -68,7 +68,7 @@ def parse_unit_lines(lines: Sequence[tuple[int, Any]], *, source: str) -> UnitTa
         if _shape(line) != (names, weighted, clustered):
             raise StoreError(
                 f"{source} line {number} has different fields from line {lines[0][0]}",
-                hint=CHANGED,
+                hint=FILE_CHANGED,
             )
     cases = [line for _, line in lines]
     try:
@@ -79,7 +79,7 @@ def parse_unit_lines(lines: Sequence[tuple[int, Any]], *, source: str) -> UnitTa
             ids([typed.name(case["cluster"]) for case in cases]) if clustered else None,
         )
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{source} has a value of the wrong type: {error}", hint=CHANGED) from error
+        raise StoreError(f"{source} has a value of the wrong type: {error}", hint=FILE_CHANGED) from error
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -212,7 +212,7 @@ def parse_details(lines: Sequence[tuple[int, Any]], *, source: str) -> dict[str 
         except (KeyError, TypeError) as error:
             raise StoreError(
                 f"{source} line {number} is not the content of a unit: {error}",
-                hint="the file was changed after it was written: run the command again",
+                hint=FILE_CHANGED,
             ) from error
     return details
 

@@ -72,13 +72,22 @@ def metric_in_sentence(metric: str) -> str:
     return metric.removesuffix(PERCENT_UNIT)
 
 
+def capitalised(text: str) -> str:
+    """The text with a capital first letter.
+
+    >>> capitalised("paired t test by ID")
+    'Paired t test by ID'
+    """
+    return text[:1].upper() + text[1:]
+
+
 def metric_heading(metric: str) -> str:
     """The name of a metric as a heading; symbols such as nDCG@10 stay as they are.
 
     >>> metric_heading("held-out accuracy (%)"), metric_heading("nDCG@10")
     ('Held-out accuracy (%)', 'nDCG@10')
     """
-    return metric[:1].upper() + metric[1:] if _WORD.match(metric) else metric
+    return capitalised(metric) if _WORD.match(metric) else metric
 
 
 UNIT_SUFFIXES = {"ms": " (ms)", "queries a second": " (queries/s)", "km": " (km)"}

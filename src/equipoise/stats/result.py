@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import UnknownNameError
 from equipoise.io.tables import rows_to_frame
-from equipoise.types import nan_equal
+from equipoise.types import json_value, nan_equal
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -192,6 +192,11 @@ class Result:
         """The metrics, in the requested order."""
         return tuple(self.estimates)
 
+    @property
+    def n_clusters(self) -> int | None:
+        """The number of clusters of units; None if the units are independent."""
+        return None if self.clusters is None else len(set(self.clusters.tolist()))
+
     def __repr__(self) -> str:
         scores = ", ".join(str(estimate) for estimate in self.estimates.values())
         status = f" ({self.settings['status']} run)" if "status" in self.settings else ""
@@ -262,20 +267,9 @@ class Result:
         return {
             "system": self.system,
             "units": len(self.unit_ids),
-            "clusters": None if self.clusters is None else len(set(self.clusters.tolist())),
+            "clusters": self.n_clusters,
             "estimates": [estimate.to_dict() for estimate in self.estimates.values()],
-            "findings": [
-                {
-                    "code": finding.code,
-                    "severity": str(finding.severity),
-                    "subject": finding.subject,
-                    "message": finding.message,
-                    "hint": finding.hint,
-                    "evidence": list(finding.evidence),
-                    "title": finding.title,
-                }
-                for finding in self.findings
-            ],
+            "findings": json_value(self.findings),
             "settings": dict(self.settings),
         }
 

@@ -47,14 +47,15 @@ class Slice:
         return self.estimate.n < MIN_UNITS
 
 
-def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: int = 0) -> tuple[Slice, ...]:
+def slice_estimates(result: Result, metric: str, slices: Properties) -> tuple[Slice, ...]:
     """The metric on every value of every property.
 
-    Properties and their values are in the order of their first occurrence in the units of the result; numbers,
-    weekdays and months are in their natural order. Units
+    Properties are in the order of their first occurrence in the units of the result. Values that are numbers,
+    weekdays or months are in their natural order, others by their number of units, largest first. Units
     that lack a property, or have None, are the slice ``not given`` of that property, which is last; nothing
-    is left out, so the n of a property's slices add up. Intervals use the same method as for all units, from the units
-    of the slice alone; the chance level of a slice is unknown. Small slices are included: see ``MIN_UNITS``.
+    is left out, so the n of a property's slices add up. Intervals use the method and the options of those of all
+    units, with the units of the slice alone; the chance level of a slice is unknown. Small slices are included: see
+    ``MIN_UNITS``.
 
     >>> from equipoise.stats.estimate import result_from_values
     >>> result = result_from_values("mine", ["a", "b", "c"], {"accuracy": [1, 0, 1]})
@@ -79,19 +80,22 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
     known_metric = find_metric(estimate.metric)
     if known_metric is not None and known_metric.name != estimate.metric:
         known_metric = None
+    recorded = {name: result.settings[name] for name in ("n_resamples", "seed") if name in result.settings}
+    config = StatsConfig(confidence_level=estimate.interval.confidence_level, **recorded)
     return tuple(
-        Slice(name, value, _estimate(result, estimate, rows, known_metric, _stream(seed, name, value)))
+        Slice(name, value, _estimate(result, estimate, rows, known_metric, config, _stream(config, name, value)))
         for name in dict.fromkeys(name for unit_properties in properties for name in unit_properties)
         for value, rows in _parts([unit_properties.get(name) for unit_properties in properties]).items()
     )
 
 
 def _parts(values: list[object]) -> dict[str, Ints]:
-    """The rows of each value, in natural order or in order of appearance, rows without a value last."""
+    """The rows of each value, in natural order or by their number, rows without a value last."""
     rows_by_value: dict[str, list[int]] = {}
     for row, value in enumerate(values):
         rows_by_value.setdefault(NOT_GIVEN if value is None else str(value), []).append(row)
-    rows_by_value = {value: rows_by_value[value] for value in in_natural_order(rows_by_value)}
+    largest_first = sorted(rows_by_value, key=lambda value: (-len(rows_by_value[value]), value))
+    rows_by_value = {value: rows_by_value[value] for value in in_natural_order(largest_first)}
     if NOT_GIVEN in rows_by_value:
         rows_by_value[NOT_GIVEN] = rows_by_value.pop(NOT_GIVEN)
     return {value: np.array(rows, dtype=np.int64) for value, rows in rows_by_value.items()}
@@ -126,20 +130,25 @@ def in_natural_order(values: Collection[str]) -> list[str]:
     return [name for _, name in sorted(zip(positions, names, strict=True))] + [NOT_GIVEN] * (NOT_GIVEN in values)
 
 
-def _stream(seed: int, name: str, value: str) -> np.random.Generator:
+def _stream(config: StatsConfig, name: str, value: str) -> np.random.Generator:
     """A random stream per slice, so that a slice does not depend on other slices."""
-    return np.random.default_rng([seed, crc32(f"{name}={value}".encode())])
+    return config.rng(crc32(f"{name}={value}".encode()))
 
 
 def _estimate(
-    result: Result, overall: Estimate, rows: Ints, metric: Metric[Any] | None, rng: np.random.Generator
+    result: Result,
+    overall: Estimate,
+    rows: Ints,
+    metric: Metric[Any] | None,
+    config: StatsConfig,
+    rng: np.random.Generator,
 ) -> Estimate:
     name = overall.metric
     values = np.asarray(result.per_unit[name], dtype=np.float64)[rows]
     weights = np.asarray(result.weights[name])[rows] if name in result.weights else None
     if _averaged_hits(overall, values) and weights is None and result.clusters is None:
         defined = values[~np.isnan(values)]
-        interval = wilson_interval(float(defined.sum()), len(defined), overall.interval.confidence_level)
+        interval = wilson_interval(float(defined.sum()), len(defined), config.confidence_level)
     else:
         interval = mean_intervals(
             values[:, None],
@@ -147,7 +156,7 @@ def _estimate(
             clusters=None if result.clusters is None else result.clusters[rows],
             bounds=None if metric is None else [metric.bounds],
             limits=None if metric is None else [_limits(result, metric)],
-            config=StatsConfig(confidence_level=overall.interval.confidence_level),
+            config=config,
             rng=rng,
         )[0]
         noun = Vocabulary.nouns([result]).cluster

@@ -6,7 +6,7 @@ Such results record bootstrap errors of their scores. The larger p of the paired
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import numpy as np
 from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval, wilson_interval
 from equipoise.stats.pairing import unit_sd
+from equipoise.stats.tilted_signs import MIN_EXTREME
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Contrast
@@ -40,17 +41,24 @@ def bootstrap_difference(
     """The interval of a difference from its bootstrap errors, and the two-sided p of "no difference".
 
     p is the share of errors that are as large as the difference, and never 0. Errors resampled from
-    few units are slightly too small; they are widened like Student's t, as in the interval.
+    few units are slightly too small; they are widened like Student's t, as in the interval. If fewer than 10 errors
+    are as large, p is at most Student's: otherwise nothing could be significant after a correction for many pairs.
 
-    >>> interval, p = bootstrap_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0]), 50)
-    >>> p, interval.method
-    (0.4, 'bootstrap-errors')
+    >>> interval, p = bootstrap_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0] * 5), 50)
+    >>> round(p, 3), interval.method
+    (0.108, 'bootstrap-errors')
     """
-    interval = t_interval(difference, root_mean_square(errors), degrees, confidence_level, method=METHOD)
+    from scipy.special import stdtr
+
+    error = root_mean_square(errors)
+    interval = t_interval(difference, error, degrees, confidence_level, method=METHOD)
     extreme = np.count_nonzero(
         np.abs(errors) * small_sample_factor(degrees, confidence_level) >= abs(difference) - _SLACK
     )
-    return interval, float((extreme + 1) / (len(errors) + 1))
+    p = (extreme + 1) / (len(errors) + 1)
+    if extreme < MIN_EXTREME and error > 0.0:
+        p = min(p, 2 * stdtr(degrees, -abs(difference) / (error * sqrt((degrees + 1.0) / degrees))))
+    return interval, float(p)
 
 
 def t_difference(
@@ -120,37 +128,58 @@ def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Sequence[Res
     return [_with_errors(contrast, by_system[contrast.a], by_system[contrast.b]) for contrast in contrasts]
 
 
+@dataclass(frozen=True)
+class DifferenceErrors:
+    """Bootstrap errors of the difference of two scores; ``degrees`` are those of Student's t, None without it."""
+
+    values: Floats
+    degrees: float | None
+
+    @classmethod
+    def of(cls, metric: str, first: Result, second: Result) -> DifferenceErrors | None:
+        """The errors of first minus second on a metric; None unless both results have errors."""
+        a, b = first.errors.get(metric), second.errors.get(metric)
+        if a is None or b is None:
+            return None
+        size, paired = min(len(a), len(b)), len(a) == len(b)
+        a, b = a[:size], b[:size]
+        if not paired or first.settings.get(RESAMPLE_ID) != second.settings.get(RESAMPLE_ID):
+            # Errors of different resamples do not pair: reversed, they are nearly independent, which is conservative.
+            # The errors of the same system are reversed, whichever is first.
+            a, b = (a, b[::-1]) if first.system < second.system else (a[::-1], b)
+        degrees = [result.settings[ERROR_DF] for result in (first, second) if ERROR_DF in result.settings]
+        return cls(a - b, min(degrees, default=None))
+
+    @property
+    def size(self) -> float:
+        """The standard error of the difference."""
+        return root_mean_square(self.values)
+
+    def test(self, difference: float, n_units: int, confidence_level: float) -> tuple[Interval, float]:
+        """The interval of this difference, and the two-sided p of "no difference"."""
+        if self.degrees is not None:
+            return t_difference(difference, self.values, self.degrees, confidence_level)
+        return bootstrap_difference(difference, self.values, n_units - 1, confidence_level)
+
+
 def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
-    a, b = first.errors.get(contrast.metric), second.errors.get(contrast.metric)
-    if a is None or b is None or contrast.n < 2 or isnan(contrast.difference):
+    errors = DifferenceErrors.of(contrast.metric, first, second)
+    if errors is None or contrast.n < 2 or isnan(contrast.difference):
         return contrast
-    size, paired = min(len(a), len(b)), len(a) == len(b)
-    a, b = a[:size], b[:size]
-    if not paired or first.settings.get(RESAMPLE_ID) != second.settings.get(RESAMPLE_ID):
-        # Errors of different resamples do not pair: reversed, they are nearly independent, which is conservative.
-        # The errors of the same system are reversed, whichever is first.
-        a, b = (a, b[::-1]) if first.system < second.system else (a[::-1], b)
-    errors = a - b
-    degrees = [result.settings[ERROR_DF] for result in (first, second) if ERROR_DF in result.settings]
-    if degrees:
-        interval, p = t_difference(contrast.difference, errors, min(degrees), contrast.interval.confidence_level)
-    else:
-        interval, p = bootstrap_difference(
-            contrast.difference, errors, contrast.n - 1, contrast.interval.confidence_level
-        )
+    interval, p = errors.test(contrast.difference, contrast.n, contrast.interval.confidence_level)
     if not interval.width > 0:
-        return replace(contrast, p=_larger(contrast.p, p))
+        return replace(contrast, p=larger_p(contrast.p, p))
     return replace(
         contrast,
-        p=_larger(contrast.p, p),
+        p=larger_p(contrast.p, p),
         interval=interval,
-        sd=unit_sd(contrast.difference, root_mean_square(errors), contrast.n),
+        sd=unit_sd(contrast.difference, errors.size, contrast.n),
         units_per_block=1.0,
         reason="" if isnan(contrast.p) else contrast.reason,
     )
 
 
-def _larger(tested: float, resampled: float) -> float:
+def larger_p(tested: float, resampled: float) -> float:
     """The larger p; that of the errors where the test has none."""
     return resampled if isnan(tested) else max(tested, resampled)
 

@@ -21,6 +21,7 @@ from equipoise.tasks.numpy_estimators import (
     MAX_LOGISTIC_SIZE,
     N_INIT,
     LogisticRegression,
+    as_dense,
     kmeans,
     lbfgs_classes,
 )
@@ -251,7 +252,7 @@ def nearest_neighbour_classes(known: Any, codes: Ints, rows: Any) -> Ints:
     k = min(NEIGHBOURS, known.shape[0])
     predicted = np.empty(rows.shape[0], dtype=np.int64)
     for first in range(0, len(predicted), _BLOCK_ROWS):
-        cosines = _dense(rows[first : first + _BLOCK_ROWS] @ known.T)
+        cosines = as_dense(rows[first : first + _BLOCK_ROWS] @ known.T)
         nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
         votes = np.zeros((len(cosines), int(codes.max()) + 1))
         # 3 is added, so that the number of votes decides, and cosines only break ties.
@@ -298,10 +299,6 @@ def _unit(rows: Any) -> Any:
         return rows
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows, dtype=np.float64), where=lengths > 0)
-
-
-def _dense(matrix: Any) -> Floats:
-    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), dtype=np.float64)
 
 
 # Clustering: agreement of K-means clusters with the labels.

@@ -50,7 +50,7 @@ def kmeans(vectors: Any, count: int, *, seed: int = 0, starts: int = N_INIT) -> 
     rng = np.random.RandomState(seed)
     best, least = np.empty(0, dtype=np.int64), np.inf
     for _ in range(starts):
-        labels, inertia = _lloyd(points, squares, _as_dense(points[_plus_plus(points, squares, count, rng)]), tolerance)
+        labels, inertia = _lloyd(points, squares, as_dense(points[_plus_plus(points, squares, count, rng)]), tolerance)
         # Equal clusters with other numbers are not an improvement, even if rounding makes their inertia smaller.
         if not len(best) or (inertia < least and len(np.unique(labels * count + best)) > len(np.unique(best))):
             best, least = labels, inertia
@@ -64,7 +64,7 @@ def _plus_plus(points: Any, squares: Floats, count: int, rng: np.random.RandomSt
     ones = np.ones((n_points, 1))
 
     def distances(rows: Ints) -> Floats:
-        products = _as_dense(points[rows] @ points.T)
+        products = as_dense(points[rows] @ points.T)
         return np.asarray(np.maximum(-2.0 * products + squares[rows, None] + squares, 0.0))
 
     rows = np.empty(count, dtype=np.int64)
@@ -112,14 +112,14 @@ def _new_centers(points: Any, squares: Floats, labels: Ints, centers: Floats) ->
     sizes = np.bincount(labels, minlength=len(centers)).astype(np.float64)
     ends = np.append(0, sizes.cumsum()).astype(np.int64)
     rows = np.argsort(labels, kind="stable")
-    sums = _as_dense(csr_array((np.ones(len(rows)), rows, ends), shape=(len(centers), len(rows))) @ points)
+    sums = as_dense(csr_array((np.ones(len(rows)), rows, ends), shape=(len(centers), len(rows))) @ points)
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
         distances = _squared_distances(points, squares, centers, labels)
         furthest = np.argpartition(distances, -len(empty))[: -len(empty) - 1 : -1]
         for cluster, row in zip(empty.tolist(), furthest.tolist(), strict=True):
             if distances.max() > 0:  # else there are fewer different points than clusters
-                sums[cluster] = _as_dense(points[[row]])[0]
+                sums[cluster] = as_dense(points[[row]])[0]
                 sums[labels[row]] -= sums[cluster]
                 sizes[cluster] = 1.0
                 sizes[labels[row]] -= 1.0
@@ -136,7 +136,8 @@ def _squared_distances(points: Any, squares: Floats, centers: Floats, labels: In
     return np.asarray(np.maximum(squares - 2.0 * products + np.square(centers).sum(axis=1)[labels], 0.0))
 
 
-def _as_dense(matrix: Any) -> Floats:
+def as_dense(matrix: Any) -> Floats:
+    """An array or a sparse matrix as a dense array."""
     return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), dtype=np.float64)
 
 

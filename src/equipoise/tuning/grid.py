@@ -237,11 +237,20 @@ def pareto_frontier(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     >>> pareto_frontier([dear, cheap, worse]) == (cheap, dear)
     True
     """
-    costs, values = _columns(trials)
+    return tuple(trials[index] for index in pareto_front(*_columns(trials)))
+
+
+def pareto_front(costs: Floats, values: Floats) -> list[int]:
+    """The points that no other one beats in value at no more cost, cheapest first; of equal points the first.
+
+    >>> pareto_front(np.array([9.0, 2.0, 6.0]), np.array([0.6, 0.4, 0.4]))
+    [1, 0]
+    """
     order = np.lexsort((-values, costs))
     order = order[~np.isnan(costs[order] + values[order])]
     before = np.maximum.accumulate(np.concatenate([[-inf], values[order]]))[:-1]
-    return tuple(trials[index] for index in order[values[order] > before].tolist())
+    indices: list[int] = order[values[order] > before].tolist()
+    return indices
 
 
 def best_within_budget(trials: Sequence[Trial], budget: float) -> int | None:

@@ -63,11 +63,6 @@ class NestedResult:
         return _mean(self.values)
 
     @property
-    def gap(self) -> float:
-        """How much better the tuned system looks on the units that tuned it."""
-        return self.optimistic - self.value
-
-    @property
     def split_sd(self) -> float:
         """The standard deviation of the nested score over the splits; NaN for a single split."""
         return float(np.std(self.by_split, ddof=1)) if len(self.by_split) > 1 else float("nan")
@@ -101,10 +96,10 @@ def nested_cv(
     >>> nested.chosen.tolist(), nested.values.tolist(), nested.optimistic
     ([1, 0], [0.0, 1.0, 1.0, 0.0], 0.75)
     """
-    return repeated_choice(values, [folds], costs=costs, allowed=allowed)
+    return repeated_nested_cv(values, [folds], costs=costs, allowed=allowed)
 
 
-def repeated_choice(
+def repeated_nested_cv(
     values: Any,
     splits: Sequence[Sequence[Fold]],
     *,
@@ -118,7 +113,7 @@ def repeated_choice(
     """
     table = check_score_table(values)
     units = table.shape[1]
-    tests = np.concatenate([test_matrix(folds, units) for folds in splits], axis=1)
+    tests = np.concatenate([tested_units(folds, units) for folds in splits], axis=1)
     inner = fold_means(table, (~tests).astype(np.float64))
     outer = fold_means(table, tests.astype(np.float64))
     chosen = select_trials(inner, costs=costs, allowed=allowed)
@@ -212,7 +207,7 @@ def check_score_table(values: Any) -> Floats:
     return table
 
 
-def test_matrix(folds: Sequence[Fold], units: int) -> Bools:
+def tested_units(folds: Sequence[Fold], units: int) -> Bools:
     """Which unit (row) is tested in which fold (column); every unit must be, once, and not trained on."""
     tests = np.zeros((units, len(folds)), dtype=bool)
     for number, (train, test) in enumerate(folds):
@@ -220,7 +215,7 @@ def test_matrix(folds: Sequence[Fold], units: int) -> Bools:
         if not np.array_equal(both, np.arange(units)):
             raise ShapeError(
                 f"train and test of fold {number + 1} are not a partition of the {units} units",
-                hint="make the folds of these units with data.split.folds",
+                hint="make the folds of these units with kfold_splits",
             )
         tests[test, number] = True
     counts = tests.sum(axis=1)
@@ -277,16 +272,16 @@ def selection_errors(
     each fold, and selects the deployed trial on all of them; the mean of that trial over the original units is
     the truth. A copy in two folds is not a leak: both are independent samples. With ``clusters`` (one id per unit, such
     as the groups of the folds) clusters are resampled. The other arguments are those of
-    ``nested_choice``. The same randomness gives paired errors for systems on the same units and folds.
+    ``nested_cv``. The same randomness gives paired errors for systems on the same units and folds.
 
     With ``splits`` above 1 the units of each resample are assigned to folds that many times, and the
-    score is the mean over them, as in ``repeated_choice``. A few splits are enough here: with S of them the
+    score is the mean over them, as in ``repeated_nested_cv``. A few splits are enough here: with S of them the
     error has the variance between resamples plus 1/S of the variance between splits, which is the smaller.
     """
     table = check_score_table(values)
     units = table.shape[1]
     codes = cluster_codes(range(units) if clusters is None else clusters, units)
-    tests = test_matrix(folds, units)
+    tests = tested_units(folds, units)
     sizes = [len(np.unique(codes[tests[:, fold]])) for fold in range(len(folds))]
     assigned = _assignments(sizes, splits, rng)
     choose = partial(select_trials, costs=costs, allowed=allowed)

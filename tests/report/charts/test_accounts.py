@@ -60,10 +60,13 @@ def test_nodes_without_a_rank_are_omitted_and_many_nodes_are_sampled() -> None:
 
 
 def test_wide_ranges_of_ranks_have_a_logarithmic_axis_and_fractions_a_unit_axis() -> None:
-    ranks = metric_by_dimension_chart("MR(filtered)", CURVES, better="down", chance=500.0)
-    assert "logarithmic" in str(ranks.spec["layer"][0]["encoding"]["y"]["axis"]["title"])
-    shares = metric_by_dimension_chart("MAP", {"a": [CurvePoint(2, 0.4), CurvePoint(5, 0.6)]}, better="up", chance=0.02)
-    assert shares.spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 1.0]
+    for metric in ("MR(filtered)", "MedianRank"):
+        ranks = metric_by_dimension_chart(metric, CURVES, better="down", chance=500.0)
+        assert "logarithmic" in str(ranks.spec["layer"][0]["encoding"]["y"]["axis"]["title"])
+    for metric in ("MAP", "MRR"):
+        curves = {"a": [CurvePoint(2, 0.01), CurvePoint(5, 0.6)]}
+        shares = metric_by_dimension_chart(metric, curves, better="up", chance=0.01)
+        assert shares.spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0.0, 1.0]
 
 
 def test_the_subtitle_has_the_confidence_level() -> None:

@@ -18,7 +18,9 @@ import pytest
 
 from equipoise.report.build_view import build_view, compare_runs
 from equipoise.report.html.render import render_html
-from equipoise.report.view import RunsView
+from equipoise.report.pairwise import pairwise_claims
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import RunsView, Section
 from equipoise.runs.manifest import Status
 from equipoise.runs.run_folder import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -130,13 +132,18 @@ def test_the_leaderboard_has_columns_for_known_values_only(tmp_path: Path) -> No
     assert "chance level of MRR is n/a" in leaderboard.text
 
 
-def test_other_metrics_name_the_system_that_ties_are_with(tmp_path: Path) -> None:
-    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30), "HR@1": ranks(2, 30) == 1})
+def test_leaderboards_of_other_metrics_have_their_own_order_and_ranks(tmp_path: Path) -> None:
+    values = np.linspace(0.1, 0.9, 40)
+    runs = synthetic_runs(
+        tmp_path, ["a", "b"], {"MRR": np.array([values, values / 2]), "MAP": np.array([values / 2, values])}
+    )
     report = build_view(runs, compare_runs(runs, primary="MRR"), exports=False)
     primary, other = tree(render_html(report, charts=False)).one("section", id="leaderboard").all("table")[:2]
-    assert "tied with the best" in primary.one("caption").text
-    assert f"tied with {report.systems[0].name}" in other.one("caption").text
-    assert "the best" not in other.one("caption").text
+    for table, order in ((primary, ["a", "b"]), (other, ["b", "a"])):
+        rows = table.one("tbody").all("tr")
+        assert [row.one("bdi").text for row in rows] == order
+        assert [[cell.text for cell in row.all("td")][-2] for row in rows] == ["1", "2"]
+        assert "tied with the best" in table.one("caption").text
     assert "Systems in the same tie band" in report.leaderboards[1].caption
     assert "Differences" not in report.leaderboards[1].caption
 
@@ -208,8 +215,10 @@ def test_slices_tunings_and_findings_are_complete(report: RunsView, document: No
 
 def test_differences_are_marked_in_the_protocol(report: RunsView, document: Node) -> None:
     marked_rows = [row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")]
-    different_facts = [f"{fact.name} ≠" for group in report.protocol.groups for fact in group.entries if fact.differs]
-    assert marked_rows == different_facts == ["model ≠"]
+    different_facts = [
+        f"{fact.name} differs" for group in report.protocol.groups for fact in group.entries if fact.differs
+    ]
+    assert marked_rows == different_facts == ["model differs"]
 
 
 def test_downloads_are_complete(report: RunsView, document: Node) -> None:
@@ -245,6 +254,16 @@ def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
         "Not complete: the run of b is partial: interrupted.",
     ]
     assert len(document.one("section", id="leaderboard").all("abbr", class_="mark")) == 2
+
+
+def test_a_row_is_about_its_system_with_and_without_a_mark(tmp_path: Path) -> None:
+    """An asterisk may mark an incomplete run, or belong to the name."""
+    runs = synthetic_runs(tmp_path, ["a", "b*"], {"MRR": 1 / ranks(2, 30)})
+    section = Section.of_table("Texts", [ReportColumn("system", ["a", "a*", "b*", "c"])])
+    view = replace(build_view(runs, compare_runs(runs), exports=False), sections=(section,))
+    table = tree(render_html(view, charts=False)).one("section", id="details").one("table")
+    rows = [row.attributes.get("data-systems") for row in table.one("tbody").all("tr")]
+    assert rows == ["0", "0", "1", None]
 
 
 def test_markup_in_data_is_shown_and_never_executed(tmp_path: Path) -> None:
@@ -377,7 +396,19 @@ def test_without_the_chart_converter_the_page_has_the_install_command(
     assert document.one("section", id="distributions").all("table")
 
 
-def test_many_metrics_and_many_parameters_are_rows(tmp_path: Path) -> None:
+def test_p_of_a_single_pair_is_not_called_adjusted(tmp_path: Path) -> None:
+    for names in (["a", "b"], ["a", "b", "c"]):
+        runs = synthetic_runs(tmp_path, names, {"MRR": 1 / ranks(len(names), 30)})
+        comparison = compare_runs(runs)
+        assert comparison is not None
+        text = render_html(build_view(runs, comparison, exports=False))
+        claims = [column.head for column in pairwise_claims(comparison)]
+        is_adjusted = len(names) > 2
+        assert ("djusted p" in text, "adj. p" in claims) == (is_adjusted, is_adjusted)
+        assert claims.count("p") == 1
+
+
+def test_metrics_and_parameters_are_columns_however_many(tmp_path: Path) -> None:
     metrics = {f"HR@{k}": ranks(2, 30) <= k for k in range(1, 11)}
     runs = synthetic_runs(tmp_path, ["a", "b"], metrics)
     parameters = [{f"p{number}": number + index for number in range(9)} for index in range(2)]
@@ -387,10 +418,9 @@ def test_many_metrics_and_many_parameters_are_rows(tmp_path: Path) -> None:
     ]
     document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
     table = document.one("section", id="leaderboard").all("table")[-1]
-    assert [row.one("th").text for row in table.one("tbody").all("tr")] == list(metrics)
+    assert [cell.text for cell in table.one("thead").all("th")] == ["System", *metrics]
     costs = document.one("section", id="costs").one("table")
-    assert [row.one("th").text for row in costs.one("tbody").all("tr")] == ["HR@1", *(f"P{n}" for n in range(9))]
-    assert all("data-systems" in cell.attributes for cell in table.one("tbody").all("td"))
+    assert [cell.text for cell in costs.one("thead").all("th")] == ["System", "HR@1", *(f"P{n}" for n in range(9))]
 
 
 def test_the_page_uses_the_noun_of_the_systems(tmp_path: Path) -> None:

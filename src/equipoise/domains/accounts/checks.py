@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize, run_checks
+from equipoise.checks.base import (
+    Observation,
+    ScoredResult,
+    declared_checks,
+    evidence_names,
+    join_names,
+    pluralize,
+    run_checks,
+)
 from equipoise.domains.accounts.trees.tree import Tree, TreeRows, is_random_id, orphan_edges
 from equipoise.geometry.spaces import Lorentz, Poincare
 from equipoise.io.dag import find_cycle
 from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.formatting import format_value
-from equipoise.types import Finding, Severity
+from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.evaluation import Reconstruction
@@ -160,126 +168,6 @@ def single_child_chains(rows: TreeRows) -> Iterator[Observation]:
         yield Observation(rows.source, message, evidence_names(chains))
 
 
-_IMPORTS = """\
-from equipoise.checks.base import run_checks
-from equipoise.domains.accounts.trees.tree import TreeRows
-"""
-
-
-def _example(nodes: str, edges: str) -> str:
-    return f'{_IMPORTS}run_checks(TreeRows([{nodes}], [{edges}], "accounts.csv"))'
-
-
-TREE_CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ170",
-        title="duplicate ids or edges in a tree",
-        severity=Severity.ISSUE,
-        applies_to=TreeRows,
-        function=duplicate_ids,
-        why="""\
-Ids identify the nodes. If two rows share one, it is unknown which of them is the parent of the nodes below. Often a
-table has the accounts of several businesses, or one account was exported twice.""",
-        hint="keep one row per id or edge, or read one business of the table: --business-id",
-        example=_example('("1", "Assets"), ("1", "Cash")', ""),
-    ),
-    Check(
-        code="EQ171",
-        title="node that is its own parent",
-        severity=Severity.ISSUE,
-        applies_to=TreeRows,
-        function=self_parents,
-        why="""\
-A node cannot be its own ancestor, and its depth would be infinite. Some systems export roots this way: the id of the
-account itself is in the column of the parent.""",
-        hint="leave the parent of a root empty",
-        example=_example('("1", "Assets")', '("1", "1")'),
-    ),
-    Check(
-        code="EQ172",
-        title="parent that does not exist",
-        severity=Severity.ISSUE,
-        applies_to=TreeRows,
-        function=orphans,
-        why="""\
-A node whose parent is not among the nodes has no place in the hierarchy. Often the export is incomplete, or ids lost
-their leading zeros. If such nodes were silently made roots, depths and ranks would be wrong.""",
-        hint="add the parents, or make these nodes roots (--orphans root), or remove their subtrees (--orphans drop)",
-        example=_example('("11", "Cash")', '("11", "1")'),
-    ),
-    Check(
-        code="EQ173",
-        title="cycle in a tree",
-        severity=Severity.ISSUE,
-        applies_to=TreeRows,
-        function=cycles,
-        why="""\
-A node that is its own ancestor has no depth and no root above it. Such cycles come from accounts that were moved in a
-system that does not check the new parent.""",
-        hint="remove one edge of each cycle",
-        example=_example('("1", "A"), ("2", "B")', '("1", "2"), ("2", "1")'),
-    ),
-    Check(
-        code="EQ174",
-        title="tree without a root",
-        severity=Severity.ISSUE,
-        applies_to=TreeRows,
-        function=no_root,
-        why="""\
-Depth is counted from the nodes without a parent. If every node has one, either the top nodes refer to a parent that
-does not exist, or there is a cycle.""",
-        hint="leave the parent of the top nodes empty",
-        example=_example('("1", "A")', '("1", "0")'),
-    ),
-    Check(
-        code="EQ178",
-        title="tree without edges",
-        severity=Severity.ISSUE,
-        applies_to=TreeRows,
-        function=no_edges,
-        why="""\
-Without edges there is no hierarchy to embed or to evaluate. Often the column of the parents was not recognised, or the
-codes have no separators, so that no code is a prefix of another.""",
-        hint="name the column of the parents (--columns parent=...), or split the codes (--codes with --code-widths)",
-        example=_example('("1", "A"), ("2", "B")', ""),
-    ),
-    Check(
-        code="EQ175",
-        title="empty ids or names",
-        severity=Severity.ISSUE,
-        applies_to=TreeRows,
-        function=empty_fields,
-        why="""\
-A node without an id cannot be referred to as a parent. A node without a name has nothing that a text model could embed,
-and reports show its id instead.""",
-        hint="fill in the empty fields",
-        example=_example('("1", "A"), ("", "B")', ""),
-    ),
-    Check(
-        code="EQ176",
-        title="siblings with the same name",
-        severity=Severity.TIP,
-        applies_to=TreeRows,
-        function=duplicate_names,
-        why="Two children of one node with the same name are often one account that was entered twice. A text model "
-        "cannot distinguish them.",
-        hint="merge or rename them",
-        example=_example('("1", "Bank"), ("2", "bank")', ""),
-    ),
-    Check(
-        code="EQ177",
-        title="chain of single children",
-        severity=Severity.NOTE,
-        applies_to=TreeRows,
-        function=single_child_chains,
-        why="A group with one member adds a level and no information. Such a chain takes up space that other branches "
-        "need.",
-        hint="remove groups that have one member",
-        example=_example('("1", "A"), ("2", "B"), ("3", "C"), ("4", "D")', '("2", "1"), ("3", "2"), ("4", "3")'),
-    ),
-)
-
-
 @dataclass(frozen=True)
 class TreeProblems:
     """The findings about rows; ``tree`` is None if they are not a hierarchy."""
@@ -389,8 +277,6 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
     Only ranking metrics are compared with chance: the correlation of norm and position describes an embedding, and in a
     flat space there is no expected value (EQ306 covers hyperbolic spaces).
     """
-    from equipoise.checks.base import ScoredResult, run_checks
-
     metric_of = {metric.name: metric for metric in metrics}
     ranking_estimates = {name: value for name, value in result.estimates.items() if name in metric_of}
     scored = ScoredResult(replace(result, estimates=ranking_estimates), metric_of)
@@ -413,60 +299,22 @@ def _precision(vectors: Any) -> str:
     return "float32" if is_float32 else "float64"
 
 
-_EXAMPLE = """\
-from equipoise.checks.base import run_checks
-from equipoise.domains.accounts.checks import ReconstructedTree
-from equipoise.domains.accounts.trees.tree import Tree
-from equipoise.domains.accounts.evaluation import reconstruct
-tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
-"""
-
-CHECKS: tuple[Check, ...] = (
-    *TREE_CHECKS,
-    Check(
-        code="EQ113",
-        title="insufficient precision of points",
-        severity=Severity.TIP,
-        applies_to=ReconstructedTree,
-        function=insufficient_precision,
-        why="""\
-The volume of hyperbolic space grows exponentially, so most of it is next to the rim of the ball, where neighbouring
-floats are far apart: at radius 17, float32 moves a point by about 1 and float64 by a few billionths. Distances among
-such points are dominated by rounding, and so are their ranks. Files with few digits have the same effect.""",
-        hint="keep the vectors in float64 with all digits (.npz, or CSV with 17), or bound the radius",
-        example=f"""\
-{_EXAMPLE}ranks = reconstruct(tree, [[1 - 2**-24, 0.0], [0.0, 0.0], [0.0, 0.5]], "poincare")
-run_checks(ReconstructedTree("mine", ranks))""",
-    ),
-    Check(
-        code="EQ305",
-        title="MAP equals MRR",
-        severity=Severity.NOTE,
-        applies_to=ReconstructedTree,
-        function=single_positive,
-        why="""\
-With a single target the precision at its rank is one over that rank, so average precision and the reciprocal rank
-are equal. Two columns that are always equal are one piece of evidence, and such a MAP is not comparable with one over
-all ancestors.""",
-        hint="report one of the two, or rank all related nodes: --relation closure",
-        example=f"""\
-{_EXAMPLE}run_checks(ReconstructedTree("mine", reconstruct(tree, [[1.0], [0.0], [-2.0]])))""",
-    ),
-    Check(
-        code="EQ306",
-        title="norm decreases from root to leaf",
-        severity=Severity.TIP,
-        applies_to=ReconstructedTree,
-        function=norm_decreases_to_leaves,
-        why="""\
-Hyperbolic space has room for the many leaves of a tree far from the origin, and for its few roots near it. In a good
-embedding the norm therefore grows from the root to the leaves. If it decreases, training did not converge to the shape
-of the tree, or the edges were read in the wrong order: parent, child.""",
-        hint="check that the edges are (child, parent), and train longer or from another initialisation",
-        example=f"""\
-{_EXAMPLE}ranks = reconstruct(tree, [[0.1, 0.0], [0.9, 0.0], [0.0, 0.2]], "poincare")
-run_checks(ReconstructedTree("mine", ranks))""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.domains.accounts",
+    {
+        "EQ113": (ReconstructedTree, insufficient_precision),
+        "EQ170": (TreeRows, duplicate_ids),
+        "EQ171": (TreeRows, self_parents),
+        "EQ172": (TreeRows, orphans),
+        "EQ173": (TreeRows, cycles),
+        "EQ174": (TreeRows, no_root),
+        "EQ175": (TreeRows, empty_fields),
+        "EQ176": (TreeRows, duplicate_names),
+        "EQ177": (TreeRows, single_child_chains),
+        "EQ178": (TreeRows, no_edges),
+        "EQ305": (ReconstructedTree, single_positive),
+        "EQ306": (ReconstructedTree, norm_decreases_to_leaves),
+    },
 )
 
 

@@ -14,7 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.domains.accounts.cli_tree import (
     TreeSource,
     embedding_options,
@@ -23,7 +23,7 @@ from equipoise.domains.accounts.cli_tree import (
     with_file,
 )
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
-from equipoise.runs.experiment_folder import check_writable, exit_code
+from equipoise.runs.experiment_folder import RUNS, check_writable, exit_code, folder_name
 from equipoise.types import install_command
 
 if TYPE_CHECKING:
@@ -388,13 +388,11 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
 
 def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> None:
     """Write the charts to the folder of the results, and suggest the next command."""
-    from equipoise.cli.output import suggestion
     from equipoise.domains.accounts.charts import TreeCharts
     from equipoise.domains.accounts.disk_chart import write_drawing
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.results import CHARTS
     from equipoise.report.charts.chart import write_charts
-    from equipoise.runs.experiment_folder import RUNS, folder_name
 
     charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
     runs = [folder / RUNS / folder_name(item.system) for item in evaluation.evaluations]

@@ -13,7 +13,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output import DONE, GATE_FAILED, Output, pass_output
-from equipoise.errors import InputError, ParameterError
+from equipoise.errors import InputError, ParameterError, UndefinedError, UnknownNameError
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -171,8 +171,6 @@ def _parse_widths(words: str | None) -> list[int] | None:
 
 def _parse_columns(words: str, known: list[str]) -> dict[str, str]:
     """``id=code,parent=above`` as a mapping."""
-    from equipoise.errors import UnknownNameError
-
     columns = {}
     for word in words.split(","):
         name, equals, column = word.partition("=")
@@ -369,8 +367,9 @@ MISFILED_HELP = """
 List accounts whose names fit better under another parent. Each account without children is treated in turn as a new
 one: all possible parents are ranked by their own names and by the names of their other children. An account is suspect
 if the most probable parent is in another part of the tree. If account numbers follow the tree, an account whose number
-is next to that of a sibling is not suspect. Suspects are sorted by the confidence of the likely parent, divided by that
-of the current one. To estimate how many mistakes would be found, accounts of a copy are moved to random parents.
+is next to that of a sibling is not suspect. Suspects are sorted by the ratio of two confidences: that of the suggested
+parent to that of the current parent. To estimate how many mistakes would be found, some accounts are moved to random
+parents in a copy of the tree.
 """
 
 
@@ -739,7 +738,6 @@ def shape(out: Output, /, file: str | None, source: TreeSource, distances: str |
     """See ``SHAPE_HELP``."""
     from equipoise.domains.accounts.distances import read_distances
     from equipoise.domains.accounts.shape import shape_of_distances, tree_shape
-    from equipoise.errors import UndefinedError
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 

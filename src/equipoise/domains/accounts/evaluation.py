@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.seeds import SeedSummary
-    from equipoise.stats.slices import Slice
     from equipoise.types import Floats, Ids, Ints
 
 
@@ -205,20 +204,17 @@ def reconstruction_result(
     reconstruction: Reconstruction,
     *,
     system: str = "system",
-    metrics: Any = None,
     config: StatsConfig = DEFAULT_STATS,
-    chance: bool = True,
 ) -> Result:
     """All metrics of a reconstruction in one result; its evidence is the ranking.
 
-    ``metrics`` replaces the default ranking metrics. Intervals resample clusters of nodes: the top-level branches,
+    Intervals resample clusters of nodes: the top-level branches,
     unless ``config.clusters`` has a label per node. Intervals of ranks are clipped to the possible ranks. The last
     metric is ``NormDepthCorrelation``: Spearman's correlation of the norm and the position between root and leaf.
     """
     options: dict[str, Any] = {
         "system": system,
         "config": config if config.clusters is not None else replace(config, clusters=reconstruction.branches),
-        "chance": chance,
         "settings": {
             "ties": str(Ties.EXPECTED),
             "relation": reconstruction.relation,
@@ -230,8 +226,7 @@ def reconstruction_result(
             DATA: {"tree": reconstruction.tree.fingerprint},
         },
     }
-    chosen = reconstruction.metrics if metrics is None else parse_metrics(metrics)
-    ranks = estimate(reconstruction.ranking, chosen, **options)
+    ranks = estimate(reconstruction.ranking, reconstruction.metrics, **options)
     depth = estimate(reconstruction.space, [NormDepthCorrelation()], **options)
     return replace(
         ranks, estimates={**_clip_rank_intervals(ranks.estimates, len(reconstruction) - 1), **depth.estimates}
@@ -253,16 +248,14 @@ def dimension(reconstruction: Reconstruction) -> int:
     return int(reconstruction.space.vectors.shape[1]) - (reconstruction.geometry.name == "lorentz")
 
 
-def reconstruction_slices(
-    reconstruction: Reconstruction, result: Result, metric: str | None = None, *, seed: int = 0
-) -> tuple[Slice, ...]:
-    """A metric (by default the primary one) at each depth and in each top-level branch.
+def reconstruction_slices(reconstruction: Reconstruction, result: Result) -> tuple[Slice, ...]:
+    """The primary metric at each depth and in each top-level branch.
 
     Depths are in ascending order, branches in the order of the tree.
     """
     units = zip(result.unit_ids.tolist(), reconstruction.depth.tolist(), reconstruction.tree.branches, strict=True)
     unit_attributes = {unit: {"depth": depth, "branch": branch} for unit, depth, branch in units}
-    slices = slice_estimates(result, metric or result.names[0], unit_attributes, seed=seed)
+    slices = slice_estimates(result, result.names[0], unit_attributes)
     by_depth = [part for part in slices if part.name == "depth"]
     return (
         *sorted(by_depth, key=lambda part: int(part.value)),
@@ -595,7 +588,7 @@ def evaluate_embedding(
         parent_distances=mean_and_deviation(
             reconstruction.parent_distances, clusters=clusters[reconstruction.tree.edges[:, 0]], config=config
         ),
-        slices=reconstruction_slices(reconstruction, result, seed=config.seed),
+        slices=reconstruction_slices(reconstruction, result),
         has_single_target=reconstruction.has_single_target,
         other_relations=other_relation_scores(tree, vectors, relation),
         shape=embedding_shape(tree, vectors),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,8 +197,7 @@ def _prices(words: tuple[str, ...]) -> dict[str, float]:
 
 
 def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
-    """Print the answer or the JSON data, and the next command."""
-    from equipoise.cli.output import suggestion
+    """Print the answer or the JSON data, and where the rest is."""
     from equipoise.domains.bench.report import answer_parts
     from equipoise.report.view import View
 
@@ -204,13 +205,10 @@ def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
         out.data(content)
         return
     views = [View.from_dict(answer) for answer in content["answers"]]
-    out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
-    if out.quiet:
-        return
     if output is not None:
-        out.text(suggestion(["eq", "report", str(Path(output))]))
-    elif len(views) > 1 and not out.verbose:
-        out.text("\nNext: -v shows every data set, -o FOLDER stores the results")
+        details = f"Details: add -v, or {shlex.join(['eq', 'report', str(Path(output))])}."
+        views[0] = replace(views[0], answer=replace(views[0].answer, details=details))
+    out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
 
 
 LS_HELP = """
@@ -218,7 +216,7 @@ LS_HELP = """
   eq bench ls
   eq bench ls --json
 
-List the kinds of data, their formats, and their metrics. Models are ordered by the first metric.
+List the kinds of data, their formats, and their metrics. eq bench run orders models by the first metric.
 """
 
 
@@ -294,14 +292,16 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
 @click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower scores are better.")
 @click.option(
-    "--accuracy", is_flag=True, help="Scores are accuracies: infer the number of units from the printed decimals (-v)."
+    "--accuracy",
+    is_flag=True,
+    help="Scores are accuracies. With -v, list the numbers of units (such as queries) that are consistent with the "
+    "printed decimals.",
 )
 @click.option(
     "--missing",
     type=ChoiceWithHint("policy", policies),
-    default="datasets",
-    show_default=True,
-    help="With missing scores, keep complete data sets, keep complete models, or stop.",
+    help="With missing scores, keep complete data sets, keep complete models, or stop.  [default: models for run "
+    "directories, else datasets]",
 )
 @click.option(
     "--aggregate",

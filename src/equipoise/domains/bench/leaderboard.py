@@ -14,7 +14,7 @@ from equipoise.domains.bench.leaderboard_readers import Source, read_scores
 from equipoise.errors import InputError, ParameterError, did_you_mean
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
-from equipoise.runs.experiment_folder import RESULTS
+from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder
 from equipoise.stats.aggregate_ranks import (
     AGGREGATES,
     AdjacentPair,
@@ -274,8 +274,6 @@ class LeaderboardAnalysis:
 
     def write(self, folder: PathLike) -> tuple[Path, Path]:
         """Write ``results.json`` and ``report.html`` into a folder, and return their paths."""
-        from equipoise.runs.experiment_folder import ExperimentFolder
-
         results = ExperimentFolder(Path(folder)).write_results(self.to_dict())
         page = Path(folder) / PAGE
         self.report(page)
@@ -304,7 +302,7 @@ def leaderboard(
     datasets: Sequence[str] = (),
     lower: Sequence[str] = (),
     accuracy: bool = False,
-    missing: MissingPolicy = "datasets",
+    missing: MissingPolicy | None = None,
     aggregate: str | None = None,
     resample: Resample | None = None,
     models_in: str | None = None,
@@ -332,7 +330,8 @@ def leaderboard(
         Whether all scores are shares of correctly answered units. Their number is then recovered from the digits.
     missing
         What to do with missing cells: ``datasets`` keeps the data sets that all models share, ``models`` keeps the
-        complete models, ``error`` raises an error. Nothing is imputed.
+        complete models, ``error`` raises an error. The default is ``models`` for run directories, otherwise
+        ``datasets``. Nothing is imputed.
     aggregate
         ``mean``, ``borda`` or ``zscore``. By default the mean, or Borda if the data sets have different scales.
     resample

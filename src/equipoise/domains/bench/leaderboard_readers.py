@@ -433,7 +433,6 @@ def _rows_of_metric(
 
 
 MODEL_META = "model_meta.json"
-MANIFEST = "manifest.json"
 DEFAULT_SPLIT = "test"
 MTEB_SUFFIX = ".json"
 
@@ -450,14 +449,15 @@ class TaskScores:
 
 def read_folder(folder: Path, *, metric: str | None, split: str | None, subsets: Sequence[str]) -> ScoreTable:
     """The scores of a folder: run directories if there are any, else results of MTEB."""
-    names = [name for _, _, files in os.walk(folder) for name in files]
-    if MANIFEST in names:
+    from equipoise.runs.run_folder import runs_below
+
+    if runs := runs_below(folder):
         if split is not None or subsets:
             raise ParameterError(
                 f"{folder} holds run directories, which have no splits or subsets",
                 hint="leave out --split and --subset",
             )
-        return _read_runs(folder, metric)
+        return _read_runs(folder, runs, metric)
     if metric is not None:
         raise ParameterError(f"{folder} holds results of MTEB, whose score is main_score", hint="leave out --metric")
     return _read_mteb(folder, split, subsets)
@@ -587,7 +587,7 @@ def _cells(
 # Run directories: one system on one data set each.
 
 
-def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
+def _read_runs(folder: Path, runs: Sequence[Path], metric: str | None) -> ScoreTable:
     from equipoise.runs.run_folder import load_run
     from equipoise.types import Direction
 
@@ -595,7 +595,8 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
     metrics: dict[str, str] = {}
     lower: set[str] = set()
     problems: list[str] = []
-    for path in sorted(place.parent for place in folder.rglob(MANIFEST)):
+    tuned: dict[str, None] = {}
+    for path in runs:
         try:
             run = load_run(path, evidence=False)
         except EquipoiseError as error:
@@ -613,6 +614,7 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
                 f"{folder} has two runs of {result.system} on {dataset}", hint="name a folder with one run of each"
             )
         cells[result.system, dataset] = _unit_scores(result, name)
+        tuned |= {result.system: None} if name in result.errors else {}
         lower |= {dataset} if result.estimates[name].better == Direction.DOWN else set()
     cells = {key: scores for key, scores in cells.items() if scores}
     if not cells:
@@ -620,7 +622,14 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
         raise InputError(f"{folder} has no readable run directory: {reason}", hint="run the command again")
     notes = [f"metrics: {', '.join(f'{dataset} {name}' for dataset, name in metrics.items())}"] if metrics else []
     table = ScoreTable.from_units(str(folder), cells)
-    return replace(table, lower=frozenset(lower), unreadable=tuple(problems), notes=(*table.notes, *notes))
+    return replace(
+        table,
+        lower=frozenset(lower),
+        unreadable=tuple(problems),
+        notes=(*table.notes, *notes),
+        runs=True,
+        tuned=tuple(tuned),
+    )
 
 
 def _dataset_name(manifest: Manifest) -> str:

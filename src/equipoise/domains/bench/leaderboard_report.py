@@ -31,6 +31,7 @@ from equipoise.report.view import Section, View
 from equipoise.report.view_model import AxisScale
 from equipoise.stats.formatting import (
     about,
+    capitalised,
     format_count,
     format_difference,
     format_interval,
@@ -40,7 +41,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.multiple_comparisons import correction_text
+from equipoise.stats.multiple_comparisons import correction_text, p_heading
 from equipoise.stats.paired_tests import get_test
 from equipoise.stats.power import POWER
 
@@ -112,8 +113,7 @@ def _columns(analysis: LeaderboardAnalysis) -> list[ReportColumn]:
 
 
 def _number_column(head: str, cells: Sequence[str], values: Sequence[float], rank: int) -> ReportColumn:
-    """A column for which no name is shortened."""
-    return ReportColumn(head, cells, right=True, rank=rank, extra=rank > 0, values={head: values})
+    return ReportColumn(head, cells, right=True, rank=rank, values={head: values})
 
 
 def _statuses(analysis: LeaderboardAnalysis) -> list[str]:
@@ -177,7 +177,7 @@ def _source_line(analysis: LeaderboardAnalysis) -> str:
     names = join_names([source.models[row] for row in np.flatnonzero(source.missing.any(axis=1))])
     missing = f"Missing scores: {source.missing.sum()} of {source.scores.size:,} cells ({names})" if names else ""
     notes = source.notes if len(table.models) == len(source.models) else table.notes
-    return " ".join(f"{part}." for part in [missing, *map(as_sentence, notes)] if part)
+    return " ".join(f"{part}." for part in [missing, *map(capitalised, notes)] if part)
 
 
 def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
@@ -207,34 +207,18 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     ]
 
 
-ADJACENT_HEADS = ("better", "worse", "difference", "p", "adj. p", "significant")
-
-
-def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
-    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
-    models, separated = analysis.table.models, set(analysis.separated)
-    return [
-        (
-            models[pair.better],
-            models[pair.worse],
-            format_difference(pair.difference, 3),
-            format_p(pair.p),
-            format_p(pair.p_adjusted),
-            "yes" if pair in separated else "no",
-        )
-        for pair in analysis.adjacent
-    ]
-
-
 def _adjacent_section(analysis: LeaderboardAnalysis) -> Section:
-    better, worse, *numbers = zip(*adjacent_rows(analysis), strict=True)
+    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
+    models, pairs, separated = analysis.table.models, analysis.adjacent, set(analysis.separated)
+    heading = p_heading(analysis.config.correction, len(pairs))
+    unadjusted = ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=1)
     columns = [
-        ReportColumn(head, cells, shortens="middle")
-        for head, cells in zip(ADJACENT_HEADS[:2], (better, worse), strict=True)
-    ]
-    columns += [
-        ReportColumn(head, cells, right=True, rank=rank)
-        for head, cells, rank in zip(ADJACENT_HEADS[2:], numbers, (0, 1, 0, 2), strict=True)
+        ReportColumn("better", [models[pair.better] for pair in pairs], shortens="middle"),
+        ReportColumn("worse", [models[pair.worse] for pair in pairs], shortens="middle"),
+        ReportColumn("difference", [format_difference(pair.difference, 3) for pair in pairs], right=True),
+        *([] if heading == "p" else [unadjusted]),
+        ReportColumn(heading, [format_p(pair.p_adjusted) for pair in pairs], right=True),
+        ReportColumn("significant", ["yes" if pair in separated else "no" for pair in pairs], right=True, rank=2),
     ]
     title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
     return Section.of_table(title, columns, _ranks_line(analysis))
@@ -311,11 +295,6 @@ def _half_steps(values: Sequence[float]) -> list[str]:
     return [format_value(value, places) for value in values]
 
 
-def as_sentence(text: str) -> str:
-    """The text with a capital first letter."""
-    return text[:1].upper() + text[1:]
-
-
 def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
     """The rank interval of each model; circles could rank first, open diamonds could not."""
     entries = analysis.entries
@@ -363,6 +342,7 @@ def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
         analysis.verdict(),
         layers,
         width=LEADERBOARD_WIDTH,
+        fluid=True,
         height=row_step(len(rows)),
         data={"values": rows},
     )

@@ -22,7 +22,7 @@ from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict
 from equipoise.stats.aggregate_ranks import AggregateScores, borda_points, first_places
 from equipoise.stats.bootstrap_mean import id_order
 from equipoise.stats.corpus_metrics import value_or_nan
-from equipoise.types import Finding, Floats
+from equipoise.types import Finding, Floats, require_extra
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -89,8 +89,13 @@ class DataComparison:
 
     @property
     def tied_with_leader(self) -> list[str]:
-        """The systems that are not significantly worse than the leader."""
-        return [] if self.comparison is None else list(self.comparison.tied_with_leader)
+        """The systems that are not known to be worse than the leader: not significantly, or not tested."""
+        return [] if self.comparison is None else [*self.comparison.tied_with_leader, *self.comparison.untested]
+
+    @property
+    def could_be_best(self) -> tuple[str, ...]:
+        """The leader, and the tied systems for which the interval of the difference from it includes 0."""
+        return (self.leader,) if self.comparison is None else self.comparison.could_be_best
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -108,9 +113,11 @@ class DataComparison:
 class BenchDecision:
     """What follows from a benchmark.
 
-    ``tied`` are the systems that are not significantly worse than the ``best``. ``cheapest`` is the cheapest of both.
-    ``dropped`` maps a system to one that is significantly better and not more expensive. ``above_random`` is False if
-    random vectors are not significantly worse than the best: the data cannot decide.
+    ``tied`` are the systems that are not significantly worse than the ``best``. ``could_be_best`` are the best and
+    those of them for which the interval of the difference, not adjusted for the number of pairs, includes 0.
+    ``cheapest`` is the cheapest of these. ``dropped`` maps a system to one that is significantly better and not more
+    expensive, unless it is significantly better than that one on a data set. ``above_random`` is False if random
+    vectors are not significantly worse than the best: the data cannot decide.
     """
 
     best: str
@@ -118,6 +125,7 @@ class BenchDecision:
     cheapest: str
     dropped: Mapping[str, str]
     above_random: bool = True
+    could_be_best: tuple[str, ...] = ()
 
 
 NEGLIGIBLE_SECONDS = 0.0005
@@ -175,11 +183,12 @@ class BenchComparison:
 
     @cached_property
     def decision(self) -> BenchDecision:
-        """The best system, those not significantly worse, the cheapest of them, and what can be dropped."""
+        """The best system, those not significantly worse, the cheapest that could be best, and what can be dropped."""
         board = self.aggregate or self.datasets[0]
         best = board.leader
         tied = tuple(name for name in board.tied_with_leader if name != RANDOM)
-        cheapest = min((best, *tied), key=self._compared_cost)
+        candidates = tuple(name for name in board.could_be_best if name != RANDOM or name == best)
+        cheapest = min(candidates, key=self._compared_cost)
         above_random = best != RANDOM and RANDOM not in board.tied_with_leader
         ranked = [row.system for row in board.rows] if isinstance(board, Aggregate) else board.order
         dropped = {}
@@ -189,12 +198,13 @@ class BenchComparison:
             dominating = [other for other in ranked if self._is_better(other, name) and self._not_costlier(other, name)]
             if dominating:
                 dropped[name] = dominating[0]
-        return BenchDecision(best, tied, cheapest, dropped, above_random)
+        return BenchDecision(best, tied, cheapest, dropped, above_random, candidates)
 
     def _is_better(self, a: str, b: str) -> bool:
-        if self.aggregate is not None:
-            return self.aggregate.significant[a][b]
-        return a != b and self.datasets[0].is_better(a, b)
+        """Whether ``a`` is significantly better than ``b``, and significantly worse on no data set."""
+        if a == b or any(dataset.is_better(b, a) for dataset in self.datasets):
+            return False
+        return self.aggregate.significant[a][b] if self.aggregate is not None else self.datasets[0].is_better(a, b)
 
     def _not_costlier(self, a: str, b: str) -> bool:
         """Whether ``a`` costs no more than ``b``: price, time (within 25 %) and bytes; False if its time is unknown."""
@@ -210,8 +220,6 @@ class BenchComparison:
 
     def to_frame(self) -> Any:
         """One row per data set, system and metric, as a pandas frame."""
-        from equipoise.types import require_extra
-
         return require_extra("pandas", extra="accounts").DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
@@ -329,6 +337,9 @@ class AggregateRow:
 class Aggregate:
     """The systems that were evaluated on every data set, best mean score first.
 
+    ``could_be_best`` are the leader and the tied systems for which the interval of the difference of the means, not
+    adjusted for the number of pairs, includes 0.
+
     ``significant[a][b]`` says whether the mean score of a is significantly above that of b on these data sets,
     ``significant_elsewhere`` whether it would be on other data sets like these. Intervals, ranks and tests are those
     of ``AggregateScores``.
@@ -337,6 +348,7 @@ class Aggregate:
     rows: tuple[AggregateRow, ...]
     datasets: tuple[str, ...]
     incomplete: tuple[str, ...]
+    could_be_best: tuple[str, ...]
     significant: dict[str, dict[str, bool]]
     significant_elsewhere: dict[str, dict[str, bool]]
     confidence_level: float
@@ -353,9 +365,10 @@ class Aggregate:
 
 
 def aggregate(datasets: Sequence[DataComparison], config: StatsConfig) -> Aggregate | None:
-    """The aggregate over two or more data sets; None if there is one, or if no two systems have all."""
+    """The aggregate over two or more data sets; None if there is one, or if no two systems have a score on all."""
     everyone = dict.fromkeys(system.name for dataset in datasets for system in dataset.systems)
-    names = [name for name in everyone if all(name in dataset.order for dataset in datasets)]
+    scored = [{name for name in dataset.order if not isnan(dataset.score(name))} for dataset in datasets]
+    names = [name for name in everyone if all(name in systems for systems in scored)]
     if len(datasets) < 2 or len(names) < 2:
         return None
     scores = np.array([[dataset.score(name) for name in names] for dataset in datasets])
@@ -383,6 +396,7 @@ def aggregate(datasets: Sequence[DataComparison], config: StatsConfig) -> Aggreg
         tuple(rows),
         tuple(dataset.data.name for dataset in datasets),
         tuple(name for name in everyone if name not in names),
+        _could_be_best(observed, names),
         _significant(observed, names),
         _significant(resampled, names),
         config.confidence_level,
@@ -423,6 +437,16 @@ def _ranks(scores: AggregateScores, place: int) -> tuple[int, int]:
     return low, high
 
 
+def _could_be_best(scores: AggregateScores, names: Sequence[str]) -> tuple[str, ...]:
+    best, *others = scores.order.tolist()
+    candidates = [
+        place
+        for place in others
+        if scores.separation[place, best] != 1 and scores.difference_interval(best, place).covers(0.0)
+    ]
+    return tuple(names[place] for place in (best, *candidates))
+
+
 def _significant(scores: AggregateScores, names: Sequence[str]) -> dict[str, dict[str, bool]]:
     return {
         a: {b: bool(scores.separation[row, column] == 1) for row, b in enumerate(names)}
@@ -446,7 +470,7 @@ def resampled_scores(dataset: DataComparison, names: Sequence[str], config: Stat
             sums = np.column_stack([np.bincount(codes, values[:, place]) for place in range(len(names))])
         counts = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=min(config.n_resamples, 2_000))
         return np.asarray((counts @ sums) / (counts @ size)[:, None])
-    evidence = [result.evidence for result in results if result.evidence is not None]
+    evidence = [result.evidence.take(id_order(result.unit_ids)) for result in results if result.evidence is not None]
     (metric,) = parse_metrics(primary, evidence=type(evidence[0]))
     table = np.empty((POOL, len(names)))
     for row in table:

@@ -14,6 +14,7 @@ import numpy as np
 
 from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.errors import PairingError, ParameterError, UnknownNameError, did_you_mean
+from equipoise.stats.complete_units import complete_units, n_missing_scores
 
 if TYPE_CHECKING:
     from equipoise.io.published.numbers import PrintedNumber
@@ -32,9 +33,10 @@ class ScoreTable:
     """Scores of models (rows) on data sets (columns), as printed; NaN is a missing cell.
 
     ``lower`` are the data sets on which a lower score is better, ``accuracy`` those whose score is a share of units
-    answered correctly. ``units`` are per-unit values by data set (units, models): units that some model lacks are left
-    out, and a model without any has NaN. ``printed`` are the numbers with their digits by (model, data set), ``notes``
-    how the table was read.
+    answered correctly. ``units`` are per-unit values by data set (units, models), NaN where a model has none; the
+    scores are means over the units on which all models have a value. ``printed`` are the numbers with their digits by
+    (model, data set), ``notes`` how the table was read. ``runs`` says that the scores come from run directories, and
+    ``tuned`` are the models among them whose parameters were tuned by cross-validation.
     """
 
     name: str
@@ -48,6 +50,8 @@ class ScoreTable:
     n_units: Mapping[str, int] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    runs: bool = False
+    tuned: tuple[str, ...] = ()
 
     @classmethod
     def from_units(cls, name: str, cells: Mapping[tuple[str, str], Mapping[str, float]]) -> ScoreTable:
@@ -59,26 +63,18 @@ class ScoreTable:
         datasets = tuple(dict.fromkeys(dataset for _, dataset in cells))
         scores = np.full((len(models), len(datasets)), np.nan)
         units: dict[str, Floats] = {}
-        notes = []
         for column, dataset in enumerate(datasets):
-            present = [row for row, model in enumerate(models) if (model, dataset) in cells]
-            by_model = [cells[models[row], dataset] for row in present]
-            shared = [unit for unit in by_model[0] if all(unit in values for values in by_model)]
-            n_all = len({unit for values in by_model for unit in values})
-            if not shared:
+            ids = dict.fromkeys(unit for model in models for unit in cells.get((model, dataset), ()))
+            values = np.array([[cells.get((model, dataset), {}).get(unit, np.nan) for model in models] for unit in ids])
+            scores[:, column] = _shared_means(values)
+            if np.isnan(scores[:, column]).all():
                 raise PairingError(
                     f"{name}: the models on {dataset} share no example",
                     hint="give the same ids of examples for every model",
                 )
-            if len(shared) < n_all:
-                notes.append(f"{dataset}: {len(shared)} of {n_all:,} examples, those that all models share, are used")
-            values = np.full((len(shared), len(models)), np.nan)
-            values[:, present] = [[of_model[unit] for of_model in by_model] for unit in shared]
-            scores[:, column] = values.mean(axis=0)
-            if shared != [""]:
+            if list(ids) != [""]:
                 units[dataset] = values
-        sizes = {dataset: len(values) for dataset, values in units.items()}
-        return cls(name, models, datasets, scores, units=units, n_units=sizes, notes=tuple(notes))
+        return cls(name, models, datasets, scores, units=units, n_units=_sizes(units))
 
     @property
     def missing(self) -> Bools:
@@ -93,10 +89,11 @@ class ScoreTable:
 
     @property
     def oriented_units(self) -> list[Floats] | None:
-        """Per-unit values of every data set, higher is better; None unless all data sets have them."""
+        """Values of the units that all models share, higher is better; None unless all data sets have them."""
         if not self.datasets or any(name not in self.units for name in self.datasets):
             return None
-        return [self.units[name] * (-1.0 if name in self.lower else 1.0) for name in self.datasets]
+        shared = {name: values[complete_units(values)] for name, values in self.units.items()}
+        return [shared[name] * (-1.0 if name in self.lower else 1.0) for name in self.datasets]
 
     @cached_property
     def scales(self) -> dict[str, Scale]:
@@ -125,12 +122,17 @@ class ScoreTable:
         """The table of some models and data sets, by position."""
         rows, columns = np.asarray(models, dtype=np.int64), np.asarray(datasets, dtype=np.int64)
         names = tuple(self.datasets[column] for column in columns)
+        scores = self.scores[np.ix_(rows, columns)]
+        units = {name: self.units[name][:, rows] for name in names if name in self.units}
+        for name, values in units.items():
+            scores[:, names.index(name)] = _shared_means(values)
         return replace(
             self,
             models=tuple(self.models[row] for row in rows),
             datasets=names,
-            scores=self.scores[np.ix_(rows, columns)],
-            units={name: self.units[name][:, rows] for name in names if name in self.units},
+            scores=scores,
+            units=units,
+            n_units={**self.n_units, **_sizes(units)},
             notes=(*self.notes, *notes),
         )
 
@@ -145,8 +147,14 @@ class ScoreTable:
         _positions("data set", datasets, self.datasets)
         return replace(self, lower=self.lower | set(datasets))
 
-    def complete(self, policy: MissingPolicy = "datasets") -> ScoreTable:
-        """The table without missing cells: only complete data sets, only complete models, or an error."""
+    def complete(self, policy: MissingPolicy | None = None) -> ScoreTable:
+        """The table without missing cells: only complete data sets, only complete models, or an error.
+
+        By default the complete data sets are kept. Of run directories the complete models are kept, because a baseline
+        that does not apply to some kinds of data would remove these data sets.
+        """
+        if policy is None:
+            policy = "models" if self.runs and (~self.missing.any(axis=1)).sum() > 1 else "datasets"
         if policy not in MISSING_POLICIES:
             raise ParameterError(
                 f"missing={policy!r} is not known",
@@ -168,7 +176,8 @@ class ScoreTable:
         if policy == "datasets":
             note = f"only data sets with scores of all models are used: {len(full_columns)} of {len(columns)}"
         else:
-            note = f"only models with scores on all data sets are used: {len(full_rows)} of {len(rows)}"
+            others = [self.models[row] for row in np.setdiff1d(rows, full_rows).tolist()]
+            note = f"models without scores on all data sets are left out: {join_names(others)}"
         return self.take(*kept, note)
 
     def denominators(self) -> dict[str, tuple[int, ...]]:
@@ -203,6 +212,17 @@ def possible_denominators(
         count = np.ceil(low * sizes - 1e-9)
         possible &= count <= high * sizes + 1e-9
     return tuple(sizes[possible].tolist())
+
+
+def _shared_means(values: Floats) -> Floats:
+    """The mean of each model over the units on which all have a value; NaN for a model without values."""
+    shared = values[complete_units(values)]
+    return shared.mean(axis=0) if len(shared) else np.full(values.shape[1], np.nan)
+
+
+def _sizes(units: Mapping[str, Floats]) -> dict[str, int]:
+    """The number of units of each data set that all models share."""
+    return {name: int(complete_units(values).sum()) for name, values in units.items()}
 
 
 def _scale(largest: float) -> Scale:
@@ -254,6 +274,23 @@ def missing_cells(table: ScoreTable) -> Iterator[Observation]:
             f"({pluralize(len(rows), 'model')}, {pluralize(int(gaps.any(axis=0).sum()), 'data set')})",
             evidence_names(names),
         )
+
+
+def missing_units(table: ScoreTable) -> Iterator[Observation]:
+    """EQ427: units of a data set that some models lack."""
+    for dataset, values in table.units.items():
+        lacking = [
+            f"{n_missing:,} ({model})"
+            for model, n_missing in zip(table.models, n_missing_scores(values), strict=True)
+            if n_missing
+        ]
+        if lacking:
+            yield Observation(
+                dataset,
+                f"{join_names(lacking)} of {len(values):,} scores are missing, so all models are compared on "
+                f"{pluralize(table.n_units[dataset], 'unit')}",
+                evidence_names(lacking),
+            )
 
 
 def mixed_scales(table: ScoreTable) -> Iterator[Observation]:
@@ -341,6 +378,16 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
             yield Observation(name, message, evidence_names(printed))
 
 
+def unaccounted_tuning(table: ScoreTable) -> Iterator[Observation]:
+    """EQ428: intervals of tuned systems without the uncertainty of the tuning."""
+    if table.tuned:
+        yield Observation(
+            Path(table.name).name,
+            f"the intervals do not include the uncertainty of the tuning of {join_names(table.tuned)}",
+            evidence_names(table.tuned),
+        )
+
+
 _FUNCTIONS = {
     MISSING_CELLS_CODE: missing_cells,
     "EQ421": mixed_scales,
@@ -349,6 +396,8 @@ _FUNCTIONS = {
     FEW_DATASETS_CODE: few_datasets,
     "EQ425": unreadable_cells,
     "EQ426": impossible_accuracies,
+    "EQ427": missing_units,
+    "EQ428": unaccounted_tuning,
 }
 CHECKS = declared_checks(
     "equipoise.domains.bench", {code: (ScoreTable, function) for code, function in _FUNCTIONS.items()}

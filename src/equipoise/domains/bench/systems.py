@@ -20,7 +20,7 @@ from equipoise.errors import ParameterError, UndefinedError
 from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.backends.python_object import from_object, object_name
 from equipoise.models.dense import DenseRetriever
-from equipoise.models.embedder import Embedder, embedder
+from equipoise.models.embedder import Embedder, embedder, open_cache
 from equipoise.models.encoder import (
     EncodedBatch,
     Encoder,
@@ -57,16 +57,14 @@ class RandomEncoder(LocalEncoder):
 
     cacheable = False
     symmetric = True
-
-    def __init__(self, dims: int = 64) -> None:
-        self.card = ModelCard("random vectors", RANDOM, dims=dims, origin="computed")
-        self.identity = f"random normal 1 dims={dims}"
-        self._dims = dims
+    dims = 64
+    card = ModelCard("random vectors", RANDOM, dims=dims, origin="computed")
+    identity = f"random normal 1 dims={dims}"
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The same text has the same vector."""
         seeds = (int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") for text in texts)
-        rows = [np.random.default_rng(seed).standard_normal(self._dims, dtype=np.float32) for seed in seeds]
+        rows = [np.random.default_rng(seed).standard_normal(self.dims, dtype=np.float32) for seed in seeds]
         return EncodedBatch(np.array(rows, dtype=np.float32), None)
 
 
@@ -362,15 +360,9 @@ class SystemPool:
         key = encoder_keys(model)[0]
         if key not in self._encoders:
             self._encoders[key] = self._load(model, spec)
-        model_spec = (
-            None
-            if spec is None
-            else ModelSpec(
-                spec.kind, spec.name, {k: v for k, v in options.items() if k not in ("geometry", "store")}, spec.text
-            )
-        )
+        model_spec = None if spec is None else spec.without(["geometry", "store"])
         encoder = self._encoders[key]
-        shared = Embedder(encoder, model_spec, cache=self._opened_cache() if encoder.cacheable else None)
+        shared = Embedder(encoder, model_spec, cache=open_cache(self._cache) if encoder.cacheable else None)
         return DenseRetriever(
             shared, options.get("geometry", "cosine"), store=options.get("store"), threads=self.threads
         )
@@ -382,23 +374,11 @@ class SystemPool:
         elif spec is None:
             encoder = model.encoder if isinstance(model, Embedder) else from_object(model)
         else:
-            plain = ModelSpec(
-                spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}, spec.text
-            )
-            encoder = embedder(plain, cache=False, threads=self.threads).encoder
-        memoise = self._opened_cache() is None or not encoder.cacheable
+            encoder = embedder(spec.without(POSTPROCESSING), cache=False, threads=self.threads).encoder
+        memoise = open_cache(self._cache) is None or not encoder.cacheable
         measured = MeasuredEncoder(encoder, memoise=memoise, threads=self.threads, model=model)
         measured.use.load_seconds = perf_counter() - start
         return measured
-
-    def _opened_cache(self) -> VectorCache | None:
-        from equipoise.models.vector_cache import VectorCache as Store
-
-        if self._cache is False:
-            return None
-        if self._cache is None or self._cache is True:
-            return Store.default()
-        return self._cache if isinstance(self._cache, Store) else Store(Path(str(self._cache)))
 
 
 _POOLS: dict[str, SystemPool] = {}
@@ -424,8 +404,7 @@ def encoder_keys(model: Any) -> list[str]:
         return [key for part in spec_parts(model) for key in encoder_keys(part)]
     if spec_kind(model) in LEXICAL:
         return []
-    spec = parse_spec(model)
-    return [str(ModelSpec(spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}))]
+    return [str(parse_spec(model).without(POSTPROCESSING))]
 
 
 TUNABLE = ("fusion", "depth")

@@ -80,9 +80,7 @@ def similarity_chart(
     )
 
 
-def cosine_histogram(
-    cosines: Mapping[str, Floats], related: Mapping[str, Floats] | None = None, name: str = "cosines"
-) -> Chart:
+def cosine_histogram(cosines: Mapping[str, Floats], related: Mapping[str, Floats] | None = None) -> Chart:
     """A histogram per model: cosines of all pairs of concepts, and as a line those of pairs within a cluster."""
     all_cosines = [*cosines.values(), *(related or {}).values()]
     first = min(0, int(np.floor(min(values.min() for values in all_cosines) / BIN)))
@@ -101,7 +99,7 @@ def cosine_histogram(
         layers.append(column_header("bars: all pairs; line: pairs within a cluster", WIDTH, align="right"))
     means = [f"{model} {format_value(float(values.mean()), 2)}" for model, values in cosines.items()]
     return chart(
-        name,
+        "cosines",
         "Cosines of pairs of concepts",
         f"Mean cosine of two concepts: {', '.join(means)}.",
         layers,
@@ -188,7 +186,7 @@ class PlaneProjection:
         )
 
 
-def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProjection:
+def project_to_plane(space: Space) -> PlaneProjection:
     """The directions along the two axes in which they differ most; points without a direction are left out."""
     units, is_nonzero = directions(space)
     n_points = len(units)
@@ -200,7 +198,7 @@ def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProject
     # The sign of a direction is arbitrary; the one with a positive largest coordinate is used.
     largest = np.abs(points).argmax(axis=0) if n_points else np.zeros(2, dtype=np.int64)
     points *= np.where(points[largest, [0, 1]] < 0, -1.0, 1.0) if n_points else 1.0
-    count = max(1, min(neighbours, n_points - 1))
+    count = max(1, min(NEIGHBOURS, n_points - 1))
     near, flat = nearest_neighbors(-(units @ units.T), count), nearest_neighbors(_squares(points), count)
     shared = [len(set(a) & set(b)) for a, b in zip(near.tolist(), flat.tolist(), strict=True)]
     total = float((sizes**2).sum())

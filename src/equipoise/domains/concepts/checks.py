@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.domains.concepts.concept_set import ConceptSet, IssueKind
 from equipoise.metrics.intrinsic import EffectiveRank, MeanCosine
 from equipoise.stats.formatting import format_value
-from equipoise.types import Direction, Severity, with_label
+from equipoise.types import Direction, with_label
 
 if TYPE_CHECKING:
     from equipoise.evidence.space import Space
@@ -40,7 +40,7 @@ class ConceptSpace:
 
 @dataclass(frozen=True)
 class ZeroVectors:
-    """The texts with a vector of zeros, and the number of all texts."""
+    """The texts with a zero vector, and the number of all texts."""
 
     model: str
     texts: tuple[str, ...]
@@ -91,7 +91,7 @@ def zero_vectors(subject: ZeroVectors) -> Iterator[Observation]:
         yield Observation(
             subject.model,
             f"{len(subject.texts)} of {pluralize(subject.count, 'text')} "
-            f"{'has' if len(subject.texts) == 1 else 'have'} a vector of zeros: "
+            f"{'has' if len(subject.texts) == 1 else 'have'} a zero vector: "
             f"{join_names([repr(text) for text in subject.texts])}",
             evidence_names(subject.texts),
         )
@@ -125,82 +125,6 @@ def reversed_component(part: ScoreComponent) -> Iterator[Observation]:
             tuple(with_label(model, format_value(value, 4)) for model, value in part.values.items())
             or (f"weight {format_value(part.weight, 2)}",),
         )
-
-
-CONCEPTS_CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ310",
-        title="collapsed space",
-        severity=Severity.ISSUE,
-        applies_to=ConceptSpace,
-        function=collapsed_space,
-        why="""\
-If all vectors point in nearly the same direction, every cosine is high. Related entities then look coherent,
-names look close to their sentences, and similar pairs get a high cosine, although unrelated pairs do as well.
-Scores that add up such cosines reward the collapse; scores that compare them with shuffled pairs do not. Vectors
-on one line have only cosines of 1 and -1, and if most vectors are zero, most cosines are equal.""",
-        hint="use the scale-free metrics: correlation, ranks, coherence against shuffled pairs",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.checks import ConceptSpace
-from equipoise.evidence.space import Space
-run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]])))""",
-    ),
-    Check(
-        code="EQ311",
-        title="a component is the same for all models",
-        severity=Severity.TIP,
-        applies_to=ScoreComponent,
-        function=constant_component,
-        why="""\
-A part of a score that is the same for every model cannot help to choose one. It shifts all scores equally, so a
-rating such as "good" can be due to the test data. For example, the density and the clustering coefficient of a graph
-are known before any model is loaded. The part also reduces the differences between the scores, because its weight is
-taken from the other parts.""",
-        hint="compare models by the other parts; the ranking does not depend on this one",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.checks import ScoreComponent
-from equipoise.types import Direction
-density = {"minilm": 0.01, "use": 0.01}
-run_checks(ScoreComponent("knowledge_graph_score", "graph_density", 0.3, Direction.UP, density, fixed=True))""",
-    ),
-    Check(
-        code="EQ312",
-        title="a component rewards worse models",
-        severity=Severity.ISSUE,
-        applies_to=ScoreComponent,
-        function=reversed_component,
-        why="""\
-A weighted score adds values for which higher is better. If it adds one for which lower is better, the model with the
-worst value gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
-called consistency, and it is 0 for the most consistent model. The score is computed as it is
-defined, so that it can be compared with published ones.""",
-        hint="do not select by this part; use the score without it",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.checks import ScoreComponent
-from equipoise.types import Direction
-ratios = {"even": 0.0, "uneven": 0.3}
-run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, Direction.DOWN, ratios))""",
-    ),
-    Check(
-        code="EQ313",
-        title="texts with a vector of zeros",
-        severity=Severity.ISSUE,
-        applies_to=ZeroVectors,
-        function=zero_vectors,
-        why="""\
-A vector of zeros has no direction: the model has no representation of the text. Its cosine with any other vector
-counts as 0 here. That is the right value for unrelated pairs, raises diversity and separation, and makes the
-norms uneven. A weighted score may reward all of these, so a worse model can rank first.""",
-        hint="find out why the model returns zero vectors for these texts, or remove them for every model",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.checks import ZeroVectors
-run_checks(ZeroVectors("half", ("akrasia", "qualia"), 3))""",
-    ),
-)
 
 
 MAX_DISSIMILAR = 0.25
@@ -290,126 +214,19 @@ def undefined_scores(concept_set: ConceptSet) -> Iterator[Observation]:
         )
 
 
-CONCEPT_SET_CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ130",
-        title="invalid entries of a concept set",
-        severity=Severity.ISSUE,
-        applies_to=ConceptSet,
-        function=unusable_entries,
-        why="""\
-A pair without its second text, a cluster without concepts, a pair with two similarities: nothing can be measured on
-such an entry, and leaving it out silently would change the dataset. A single cluster or a single concept cannot be
-compared with anything. A run stops at the first of them; eq concepts check lists them all.""",
-        hint="correct or remove these entries",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
-missing = ConceptSetIssue(IssueKind.ENTRY, "pairs.json", "pairs.json entry 3 has no concept_2")
-run_checks(ConceptSet("ethics", problems=(missing,)))""",
-    ),
-    Check(
-        code="EQ131",
-        title="expected similarities out of range",
-        severity=Severity.ISSUE,
-        applies_to=ConceptSet,
-        function=out_of_range,
-        why="""\
-Expected similarities are compared with cosines and must be between 0 and 1. A value of 3.8 is either a typo or a score
-on another scale, and the two need different corrections. Clipping would give every strong pair the maximum, and a scale
-guessed from the largest value would change all pairs when one is added.""",
-        hint="correct the number, or specify the scale: --similarity-scale 5, or a column called score_0_5",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
-high = ConceptSetIssue(IssueKind.RANGE, "pairs.csv", "pairs.csv line 4 expects the similarity 3.8, outside 0 to 1")
-run_checks(ConceptSet("sts", problems=(high,)))""",
-    ),
-    Check(
-        code="EQ132",
-        title="entity offsets that do not match the text",
-        severity=Severity.ISSUE,
-        applies_to=ConceptSet,
-        function=wrong_offsets,
-        why="""\
-Start and end are the character offsets of an entity in its sentence. If the text between them is not the entity,
-either the sentence was edited after annotation, or the offsets count bytes or words. The scores here use the
-entity's text and do not change, but a recogniser trained on the file would learn wrong spans.""",
-        hint="correct the offsets: text[start:end] must be the entity",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
-fact = "entities.json entry 1 marks 'Plato' at 1 to 6, where the text is 'lato '"
-run_checks(ConceptSet("greece", problems=(ConceptSetIssue(IssueKind.OFFSETS, "entities.json", fact),)))""",
-    ),
-    Check(
-        code="EQ136",
-        title="duplicate entries of a concept set",
-        severity=Severity.TIP,
-        applies_to=ConceptSet,
-        function=duplicate_entries,
-        why="""\
-An entry that occurs twice would count twice in every mean, and would make intervals too narrow. Entries that are
-equal to an earlier one are left out. A pair with two different similarities stops the run (EQ130).""",
-        hint="remove the duplicates",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
-fact = "pairs.csv line 9 is equal to an earlier one and left out"
-run_checks(ConceptSet("sts", problems=(ConceptSetIssue(IssueKind.DUPLICATE, "pairs.csv", fact),)))""",
-    ),
-    Check(
-        code="EQ133",
-        title="too few dissimilar pairs",
-        severity=Severity.TIP,
-        applies_to=ConceptSet,
-        function=few_dissimilar_pairs,
-        why="""\
-A model that gives every pair a cosine of 0.8 does well on pairs that are all expected to be similar: its absolute
-errors are small, and most are within the tolerance. Only pairs that are expected to be dissimilar show its errors, and
-a correlation over a narrow range of expected values is mostly noise.""",
-        hint="add pairs of unrelated concepts",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
-pairs = ConceptPair("duty", "obligation", 0.9), ConceptPair("virtue", "good character", 0.8)
-run_checks(ConceptSet("ethics", pairs=pairs))""",
-    ),
-    Check(
-        code="EQ134",
-        title="clusters too small",
-        severity=Severity.TIP,
-        applies_to=ConceptSet,
-        function=small_clusters,
-        why="""\
-The coherence of a cluster is computed from the pairs of its concepts: two concepts give one pair, three give three, and
-the silhouette of a single concept is 0 by definition. Scores of such clusters change with every added concept, and
-differences between models are rarely significant.""",
-        hint="add concepts to these clusters, or join them with others",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptSet
-ethics, logic = ConceptCluster("ethics", ("duty", "virtue")), ConceptCluster("logic", ("modus ponens", "syllogism"))
-run_checks(ConceptSet("both", clusters=(ethics, logic)))""",
-    ),
-    Check(
-        code="EQ135",
-        title="score undefined for every model",
-        severity=Severity.ISSUE,
-        applies_to=ConceptSet,
-        function=undefined_scores,
-        why="""\
-A correlation needs expected similarities that differ, and the coherence of a cluster needs at least two
-concepts. If all pairs have the same expected similarity, or every cluster is a single concept, that part of the
-score is undefined for every model, and so are the score and the composite. The concept set can be read, but not
-used for this score.""",
-        hint="add pairs of other similarities, or concepts to the clusters",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
-run_checks(ConceptSet("flat", pairs=(ConceptPair("duty", "virtue", 0.5), ConceptPair("logic", "number", 0.5))))""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.domains.concepts",
+    {
+        "EQ130": (ConceptSet, unusable_entries),
+        "EQ131": (ConceptSet, out_of_range),
+        "EQ132": (ConceptSet, wrong_offsets),
+        "EQ133": (ConceptSet, few_dissimilar_pairs),
+        "EQ134": (ConceptSet, small_clusters),
+        "EQ135": (ConceptSet, undefined_scores),
+        "EQ136": (ConceptSet, duplicate_entries),
+        "EQ310": (ConceptSpace, collapsed_space),
+        "EQ311": (ScoreComponent, constant_component),
+        "EQ312": (ScoreComponent, reversed_component),
+        "EQ313": (ZeroVectors, zero_vectors),
+    },
 )
-
-
-CHECKS: tuple[Check, ...] = (*CONCEPT_SET_CHECKS, *CONCEPTS_CHECKS)

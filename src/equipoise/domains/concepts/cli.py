@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "run": CommandEntry(
-        "equipoise.domains.concepts.cli:run", "Score models on a concept set: five scores and their parts."
+        "equipoise.domains.concepts.cli:run", "Score models on a concept set: five scores and their components."
     ),
     "check": CommandEntry("equipoise.domains.concepts.cli:check", "Check the files of a concept set."),
 }
@@ -37,8 +37,8 @@ CONCEPTS_HELP = """
   eq concepts run --models minilm wordllama -o results/
   eq concepts check my_concepts/
 
-Score sentence embedding models on a concept set: similar pairs, clusters, entity types,
-relations and embedding quality. A concept set for philosophy is included.
+Score sentence embedding models on a concept set: similarity, clustering, entity typing, link
+prediction and embedding quality. A concept set for philosophy is included.
 """
 
 
@@ -52,11 +52,11 @@ RUN_HELP = """
   eq concepts run --models minilm wordllama -o results/
   eq concepts run my_concepts/ --models minilm use --task similarity --task clustering
 
-Score sentence embedding models on a concept set: semantic similarity, clustering, entity recognition, knowledge graph
-and embedding quality. For each of the first four tasks, the model that scores best on labelled data is recommended,
+Score sentence embedding models on a concept set: similarity, clustering, entity typing, link prediction and
+embedding quality. For each of the first four tasks, the model that scores best on labelled data is recommended,
 unless its score is at chance level or its vectors all point in nearly the same direction. The scores are Spearman
 for pairs, ARI for clusters, probe accuracy (of a linear classifier of entity types) and link MRR (the MRR of finding
-the object of a relation). -v adds the weighted scores and their parts. Without a CONCEPT_SET the included one for
+the object of a relation). -v adds the weighted scores and their components. Without a CONCEPT_SET the included one for
 philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
@@ -94,7 +94,7 @@ scale_option = click.option(
 @click.argument("path", metavar="[CONCEPT_SET]", required=False)
 @options.models_option(
     text="The models, such as minilm wordllama; see eq ls models.",
-    default=f"whichever of {', '.join(DEFAULT_MODELS)} are installed",
+    default=f"{' '.join(DEFAULT_MODELS)}, where installed",
 )
 @click.option("--data", metavar="FOLDER|FILE", help="The same as CONCEPT_SET. Default: philosophy.")
 @click.option(
@@ -112,11 +112,11 @@ scale_option = click.option(
     cls=MultiValueOption,
     commas=True,
     metavar="TASK=N ...",
-    help="Weights of the tasks in composite_score and ground_truth_score; tasks without a weight do not count.  "
-    "[default: equal weights]",
+    help="Weights of the tasks in the overall scores (composite_score and ground_truth_score; see eq explain); tasks "
+    "without a weight do not count.  [default: equal weights]",
 )
 @scale_option
-@options.stats_options(omit=("test", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples, min_resamples=20)
+@options.stats_options(omit=("test", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples)
 @options.threads_option
 @options.model_device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")

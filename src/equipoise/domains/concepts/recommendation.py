@@ -157,18 +157,19 @@ def _no_model(
 
 def _test(comparison: ScoreComparison, leader: str, tied: Sequence[str], measured: Sequence[str]) -> str:
     """The result of the paired test of the leader and the other models."""
+    p_name = "adjusted p" if len(comparison.truth_contrasts) > 1 else "p"
     if len(measured) == 1:
         return "the only model measured"
     if tied:
         known = _p_values(comparison, leader, tied)
-        least = f", adjusted p {'' if len(known) == 1 else 'at least '}{format_p(min(known))}" if known else ""
+        least = f", {p_name} {'' if len(known) == 1 else 'at least '}{format_p(min(known))}" if known else ""
         return f"not significantly different{least}"
     better = [name for name in measured if name != leader and comparison.is_better(leader, name)]
     if not better:
         return "no other model can be recommended"
     others = f"{len(better)} of {len(measured) - 1} others" if len(better) < len(measured) - 1 else "all others"
     others = better[0] if len(measured) == 2 else others
-    return f"significantly better than {others}, adjusted p {format_p(max(_p_values(comparison, leader, better)))}"
+    return f"significantly better than {others}, {p_name} {format_p(max(_p_values(comparison, leader, better)))}"
 
 
 def _p_values(comparison: ScoreComparison, leader: str, others: Sequence[str]) -> list[float]:

@@ -26,6 +26,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.multiple_comparisons import p_heading
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -194,7 +195,8 @@ def component_section(evaluation: ConceptEvaluation) -> Section:
         ]
     methods = [comparison.method for comparison in comparisons if comparison.method]
     methods += [line for comparison in comparisons for line in comparison.definitions]
-    return Section.of_table("Parts of the scores", _estimate_columns("part", rows), *(f"{line}." for line in methods))
+    columns = _estimate_columns("component", rows)
+    return Section.of_table("Components of the scores", columns, *(f"{line}." for line in methods))
 
 
 def reference_metric_section(evaluation: ConceptEvaluation) -> Section:
@@ -256,11 +258,14 @@ def pairwise_section(evaluation: ConceptEvaluation) -> list[Section]:
     comparisons = evaluation.all_score_comparisons
     groups = [(comparison.truth, comparison.truth_contrasts) for comparison in comparisons]
     groups += [(comparison.score, comparison.contrasts) for comparison in comparisons]
-    tables = tuple(ReportTable.of(_pair_columns(title, contrasts)) for title, contrasts in groups if contrasts)
+    correction = evaluation.config.correction
+    tables = tuple(
+        ReportTable.of(_pair_columns(title, contrasts, correction)) for title, contrasts in groups if contrasts
+    )
     return [Section("Differences between the models", tables)] if tables else []
 
 
-def _pair_columns(title: str, contrasts: Sequence[Contrast]) -> list[ReportColumn]:
+def _pair_columns(title: str, contrasts: Sequence[Contrast], correction: str) -> list[ReportColumn]:
     """Every pair of models on one metric."""
     pairs = [(contrast, shared_decimals([contrast.interval])) for contrast in contrasts]
     differences = [format_difference(contrast.difference, places) for contrast, places in pairs]
@@ -270,7 +275,12 @@ def _pair_columns(title: str, contrasts: Sequence[Contrast]) -> list[ReportColum
         ReportColumn("model B", [contrast.b for contrast, _ in pairs], shortens="middle"),
         ReportColumn(f"{title}: A - B", differences, right=True),
         ReportColumn("interval", intervals, right=True, rank=2),
-        ReportColumn("adj. p", [format_p(contrast.adjusted) for contrast, _ in pairs], right=True, rank=1),
+        ReportColumn(
+            p_heading(correction, len(pairs)),
+            [format_p(contrast.adjusted) for contrast, _ in pairs],
+            right=True,
+            rank=1,
+        ),
     ]
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
+from equipoise.config import DEFAULT_STATS
 from equipoise.stats.formatting import format_value
 from equipoise.stats.intervals import wilson_interval
-from equipoise.stats.power import PowerEstimate, detectable_difference
+from equipoise.stats.power import PowerEstimate, detectable_difference, p_of_equal_signs
 from equipoise.types import Finding, Severity
 
 MISSING_ANSWERS = "EQ102"
@@ -108,7 +109,7 @@ class SampleSize:
         """
         standard_deviation = sqrt(2 * self.accuracy * (1 - self.accuracy))
         planned = detectable_difference(standard_deviation, self.questions)
-        if planned.known and planned.value > 1:
+        if planned.known and (planned.value > 1 or p_of_equal_signs(self.questions) >= DEFAULT_STATS.alpha):
             return PowerEstimate.unknown("no difference is detectable")
         return planned
 
@@ -161,7 +162,7 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     chunking = f" with chunk {subject.worst}" if subject.worst else ""
     others = len(splitting) - 1
     verb = "splits" if others == 1 else "split"
-    more = f"; {others} of {len(subject.cut) - 1} other chunkings {verb} answers too" if others else ""
+    more = f"; {others} of the {len(subject.cut) - 1} other chunk configurations also {verb} answers" if others else ""
     yield Observation(
         subject.name,
         f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {'is' if len(worst) == 1 else 'are'} split between "
@@ -206,44 +207,30 @@ def _ceilings(subject: SplitAnswers, splitting: Mapping[str, Sequence[AnswerOccu
 
 def duplicate_questions(questions: QuestionSet) -> Iterator[Observation]:
     """EQ111: duplicate questions."""
-    if questions.repeated:
-        status = "are duplicates" if len(questions.repeated) > 1 else "is a duplicate"
+    yield from _faulty(questions, questions.repeated, "is a duplicate", "are duplicates")
+
+
+def _faulty(questions: QuestionSet, faulty: Sequence[str], singular: str, plural: str) -> Iterator[Observation]:
+    """How many questions have a fault, and the beginning of the first one; the evidence lists them."""
+    if faulty:
+        first = textwrap.shorten(faulty[0], MAX_QUESTION, placeholder=" ...")
         yield Observation(
             questions.name,
-            f"{len(questions.repeated):,} of {pluralize(questions.questions, 'question')} {status}: "
-            f"{_first_of(questions.repeated)}",
-            evidence_names(questions.repeated),
+            f"{len(faulty):,} of {pluralize(questions.questions, 'question')} "
+            f"{plural if len(faulty) > 1 else singular}: {first}"
+            + (f" and {len(faulty) - 1:,} more" if len(faulty) > 1 else ""),
+            evidence_names(faulty),
         )
-
-
-def _first_of(questions: Sequence[str]) -> str:
-    """The beginning of the first question, and how many more there are; the evidence lists them."""
-    first = textwrap.shorten(questions[0], MAX_QUESTION, placeholder=" ...")
-    return f"{first} and {len(questions) - 1:,} more" if len(questions) > 1 else first
 
 
 def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
     """EQ112: questions that contain their answer."""
-    if questions.leaking:
-        verb = "contain their" if len(questions.leaking) > 1 else "contains its"
-        yield Observation(
-            questions.name,
-            f"{len(questions.leaking):,} of {pluralize(questions.questions, 'question')} {verb} answer: "
-            f"{_first_of(questions.leaking)}",
-            evidence_names(questions.leaking),
-        )
+    yield from _faulty(questions, questions.leaking, "contains its answer", "contain their answer")
 
 
 def draft_questions(questions: QuestionSet) -> Iterator[Observation]:
     """EQ116: questions that are marked as drafts."""
-    if questions.drafts:
-        status = "are unedited drafts" if len(questions.drafts) > 1 else "is an unedited draft"
-        yield Observation(
-            questions.name,
-            f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status}: "
-            f"{_first_of(questions.drafts)}",
-            evidence_names(questions.drafts),
-        )
+    yield from _faulty(questions, questions.drafts, "is an unedited draft", "are unedited drafts")
 
 
 def ambiguous_answers(subject: AnswersInDocument) -> Iterator[Observation]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
-from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,15 +16,16 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
+from equipoise.domains.fair.answer_matching import MATCHER_ALIASES, MATCHERS, EmbeddingEvalMatcher
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
-from equipoise.domains.fair.questions import read_questions
+from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_report import validation_parts
 from equipoise.errors import InputError, ParameterError
-from equipoise.io.documents import read_documents
+from equipoise.io.documents import TextDocument, read_documents
 from equipoise.models.vector_cache import document_folder
 from equipoise.report.terminal import Paragraph
-from equipoise.types import with_label
+from equipoise.types import packaged_toml, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -80,16 +79,15 @@ RESUME_NOTE = "run the same command again to compute only what is missing"
 
 
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
-matchers = options.names_in("equipoise.domains.fair.answer_matching", "MATCHERS")
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
 
-matcher_option = options.one_of(
+matcher_option = click.option(
     "--matcher",
-    "matcher",
-    matchers,
-    "words",
-    "How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in the "
-    "joined chunks, ignoring word boundaries).",
+    type=options.ChoiceWithHint("matcher", lambda: MATCHERS, aliases={EmbeddingEvalMatcher.kind: MATCHER_ALIASES}),
+    default="words",
+    show_default=True,
+    help="How answers are found. words: whole words within one chunk; embedding-eval: the lenient rule of that package "
+    "(substrings of the joined chunks, or most of the words).",
 )
 
 tokenizer_option = click.option(
@@ -278,7 +276,7 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
 def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Print the runs in the folder that are not part of this comparison."""
     unrelated = comparison.unrelated_runs(folder)
-    for same_setup, reason in ((True, "it is not among --models"), (False, "it was computed with other options")):
+    for same_setup, reason in ((True, "not among --models"), (False, "computed with other options")):
         names = [name for name, same in unrelated.items() if same == same_setup]
         if names:
             verb = "is" if len(names) == 1 else "are"
@@ -386,7 +384,7 @@ def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> 
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
 
-OPTION_DETAILS = loads((files("equipoise.domains.fair") / "option_details.toml").read_text(encoding="utf-8"))
+OPTION_DETAILS = packaged_toml("equipoise.domains.fair", "option_details.toml")
 """More about options, for ``eq explain --OPTION``."""
 
 DRAFT_HELP = """
@@ -399,7 +397,7 @@ nothing is downloaded. With --model, a hosted chat model writes questions; its k
 Answers are copied from the document. A draft is dropped if its question contains the answer, if the answer occurs
 several times or belongs to another draft, or if the question nearly duplicates another one. Each draft has its
 passage and the key "draft": edit the question, remove the key, and run eq fair validate. eq fair compare rejects
-drafts unless --allow-drafts is given.
+drafts unless --allow-drafts is given. An existing question set is never replaced.
 """
 
 N_SHOWN_DRAFTS = 5
@@ -432,10 +430,12 @@ def draft(
     out: Output, /, docs: tuple[str, ...], n_questions: int, model: str | None, language: str | None, output: str | None
 ) -> int:
     """See ``DRAFT_HELP``."""
-    from equipoise.domains.fair.draft import check_draft_path, draft_questions
+    from equipoise.domains.fair.draft import check_draft_path, check_not_replaced, draft_questions
 
     if output is not None:
         check_draft_path(Path(output))
+        if model is not None:  # a chat model costs money, and never writes the same questions twice
+            check_not_replaced(Path(output))
     with out.working("reading the documents"):
         documents = read_documents(*docs, cache=document_folder())
     with out.count("drafting questions", n_questions) as count:
@@ -487,10 +487,11 @@ DEMO_HELP = """
   eq demo
   eq demo -o results/ --json
 
-Compare minilm, use and wordllama, if installed, with the baselines bm25, tfidf and hash: each
-searches a text on the history of timekeeping for the answers to 130 questions. Nothing is
-downloaded. Each model is tuned separately on a small grid and scored on held-out questions. The
-results and an HTML report are written to a folder, and repeating the command reuses them.
+Compare the models minilm, use (Universal Sentence Encoder) and wordllama, where installed, with the
+baselines bm25, tfidf and hash: each searches a text on the history of timekeeping for the answers
+to 130 questions. Nothing is downloaded. Each model is tuned separately on a small grid and scored
+on held-out questions. The results and an HTML report are written to a folder, and repeating the
+command reuses them.
 """
 
 DEMO_REPORT = "report.html"
@@ -544,8 +545,6 @@ def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> i
 def _demo_plan(config: StatsConfig) -> Plan:
     """The sample document, its questions and the grid."""
     from equipoise.domains.fair.experiment import prepare_comparison
-    from equipoise.domains.fair.questions import timekeeping
-    from equipoise.io.documents import TextDocument
 
     document, questions = timekeeping()
     settings = FairConfig(

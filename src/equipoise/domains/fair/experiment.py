@@ -292,8 +292,8 @@ def run_fair_comparison(
 ) -> FairComparison:
     """Tune every model separately, and compare the models on held-out questions.
 
-    Of equally accurate configurations the cheapest is selected (with the matcher ``source`` the first one, as in
-    embedding-eval). A model that fails is a ``FailedModel`` in the result and in ``failures``; if all fail, the first
+    Of equally accurate configurations the cheapest is selected (with the matcher ``embedding-eval`` the first
+    one). A model that fails is a ``FailedModel`` in the result and in ``failures``; if all fail, the first
     error is raised.
 
     Parameters
@@ -481,6 +481,7 @@ def compare_models(
         _ = plan.prepared  # an error in the inputs is raised before any model is loaded
         if store is not None:
             store.folder.check_same_data(plan.dataset.fingerprints)
+            store.folder.check_same_options(store.paths.values(), plan.requested.fingerprint)
     jobs = [Job(name, model) for name, model in models.items()]
     steps = len(models) * (plan.n_chunkings + 1)
     progress_folder = None if store is None else target

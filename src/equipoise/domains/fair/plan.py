@@ -37,7 +37,6 @@ from equipoise.stats.paired_tests import get_test
 from equipoise.types import install_command
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks
     from equipoise.domains.fair.config import FairConfig
     from equipoise.io.splits import Fold
     from equipoise.tuning.grid import TuningRecord

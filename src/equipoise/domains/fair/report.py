@@ -16,10 +16,9 @@ from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import ScoreFormat, format_count, format_p, format_value
 from equipoise.stats.slices import MIN_UNITS
 from equipoise.stats.verdict import Vocabulary
-from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
+from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord, best_within_budget
 
 if TYPE_CHECKING:
-    from equipoise.domains.fair.costs import ModelCosts
     from equipoise.domains.fair.results import FairComparison, FairModelResult
     from equipoise.stats.comparison import Comparison, Contrast
 
@@ -156,10 +155,9 @@ def short_caption(data: FairComparison) -> Iterator[str]:
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
-    adjusted = "There is only one pair, so adj. p equals the unadjusted p value."
-    if pairs > 1:
-        adjusted = f"Adj. p is adjusted for {pairs} pairs."
-    return f"{adjusted} It accounts for the parameter selection." if nested else adjusted
+    adjusted = [f"Adj. p is adjusted for {pairs} pairs."] if comparison.is_adjusted else []
+    selection = ["The p value accounts for the parameter selection."] if nested else []
+    return " ".join([*adjusted, *selection])
 
 
 def _over_splits(data: FairComparison) -> str:
@@ -172,24 +170,23 @@ def _over_splits(data: FairComparison) -> str:
     return f", averaged over {splits} random splits (standard deviation between splits: up to {sd} points)"
 
 
-def _about_mcnemar(data: FairComparison) -> str:
+def _about_mcnemar(data: FairComparison, comparison: Comparison) -> str:
     """A note on the column of McNemar's test, and why models lack it."""
     counted = (
         " A question counts as answered if it is answered in most splits." if data.outcomes[0].tuning.splits > 1 else ""
     )
+    unadjusted = " and is not adjusted for the number of pairs" if comparison.is_adjusted else ""
     tied = [model.name for model in data.outcomes if model.profile.tied_questions]
     skipped = f" It is n/a for models whose tied scores give fractional hits ({join_names(tied)})." if tied else ""
     return (
-        "McNemar p is that of McNemar's exact test. It ignores the parameter selection and is not adjusted for the "
-        f"number of pairs, so it is often much smaller than adj. p.{counted}{skipped}"
+        f"McNemar p is that of McNemar's exact test. It ignores the parameter selection{unadjusted}, so it is often "
+        f"much smaller than {comparison.p_heading}.{counted}{skipped}"
     )
 
 
 def long_caption(data: FairComparison) -> Iterator[str]:
     """The full description of the method."""
-    preferred = (
-        "the first one in the grid" if data.plan.requested.matcher == "source" else "the one with the fewest tokens"
-    )
+    preferred = "the first one in the grid" if data.plan.requested.joins else "the one with the fewest tokens"
     yield f"Of equally accurate configurations, {preferred} is selected."
     if data.plan.requested.nested:
         yield NESTED_BOOTSTRAP_NOTE
@@ -197,6 +194,9 @@ def long_caption(data: FairComparison) -> Iterator[str]:
 
 TOKEN_BUDGETS = (250, 500, 1000, 2000, 4000, 8000, 16000)
 """The numbers of retrieved tokens for which the best accuracy is shown."""
+
+RARE = 0.05
+"""Configurations that a smaller share of the folds selected are not listed."""
 
 _SPARSE = _OVER_BUDGET = "*"
 FINE, WHOLE = ScoreFormat(1, percent=True), ScoreFormat(0, percent=True)
@@ -206,11 +206,8 @@ FINE, WHOLE = ScoreFormat(1, percent=True), ScoreFormat(0, percent=True)
 def fair_view(data: FairComparison, details: str = "") -> View:
     """The answer, then all tables and the methods."""
     sections = [
-        Section(
-            _title(data),
-            (ReportTable.of(held_out_columns(data)),),
-            (*short_caption(data), *long_caption(data)),
-        ),
+        Section(_title(data), (ReportTable.of(held_out_columns(data)),), on_page=False),
+        Section("Method", notes=(*short_caption(data), *long_caption(data))),
         *pair_section(data),
         cost_section(data),
         *optimistic_section(data),
@@ -244,7 +241,7 @@ def held_out_columns(data: FairComparison) -> list[ReportColumn]:
         columns.insert(0, ReportColumn("band", bands))
         adjusted = [_p(comparison, model.name) for model in ranked]
         note = _about_p(comparison, nested=tuned_apart)
-        columns.append(ReportColumn("adj. p", adjusted, right=True, rank=2, note=note))
+        columns.append(ReportColumn(comparison.p_heading, adjusted, right=True, rank=2, note=note))
     if tuned_apart:
         best = [_score(model.tuning.optimistic) for model in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=3, note=OPTIMISTIC_NOTE))
@@ -269,19 +266,20 @@ def pair_section(data: FairComparison) -> list[Section]:
     if comparison is None:
         return []
     pairs = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
+    unadjusted = ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=3)
     columns = [
         ReportColumn("model", [pair.a for pair in pairs], shortens="middle"),
         ReportColumn("minus", [pair.b for pair in pairs], shortens="middle"),
         ReportColumn("points", [FINE.signed_difference(pair.difference) for pair in pairs], right=True),
         ReportColumn("interval", [FINE.difference_interval(pair.interval) for pair in pairs], right=True, rank=2),
-        ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=3),
-        ReportColumn("adj. p", [format_p(pair.adjusted) for pair in pairs], right=True, rank=1),
+        *([unadjusted] if comparison.is_adjusted else []),
+        ReportColumn(comparison.p_heading, [format_p(pair.adjusted) for pair in pairs], right=True, rank=1),
     ]
     captions = [comparison_caption(comparison, "Model")]
     if data.mcnemar is not None:
         exact = [_exact_p(data.mcnemar, pair) for pair in pairs]
         columns.append(ReportColumn("McNemar p", exact, right=True, rank=4))
-        captions.append(_about_mcnemar(data))
+        captions.append(_about_mcnemar(data, comparison))
     return [Section("Every pair of models", (ReportTable.of(columns),), tuple(captions))]
 
 
@@ -404,14 +402,15 @@ def slice_section(data: FairComparison) -> list[Section]:
         columns.append(ReportColumn(model.name, [cells[key] for key in keys], right=True, rank=index))
     sparse = any(first[key].n < MIN_UNITS for key in keys)
     note = f"{_SPARSE} fewer than {MIN_UNITS} questions: not reliable." if sparse else ""
-    return [Section.of_table("Accuracy by category and difficulty", columns, note)]
+    return [Section("Accuracy by category and difficulty", (ReportTable.of(columns, note),), on_page=False)]
 
 
 def fold_section(data: FairComparison) -> list[Section]:
-    """The configurations selected per fold."""
+    """The configurations that the folds selected, without rare ones."""
     if not data.plan.requested.nested:
         return []
-    rows = [(model, choice) for model in data.ranked for choice in model.tuning.folds]
+    choices = [(model, choice) for model in data.ranked for choice in model.tuning.folds]
+    rows = [(model, choice) for model, choice in choices if not _is_rare(choice, model.tuning)]
     splits = [
         f"{model.name} {format_value(100 * model.tuning.split_sd, 2)}" for model in data.ranked if model.tuning.split_sd
     ]
@@ -428,8 +427,17 @@ def fold_section(data: FairComparison) -> list[Section]:
         "over all splits. Selection score: mean accuracy on the questions used for selection. Held-out score: mean "
         "accuracy on the held-out questions."
     )
+    n_rare = len(choices) - len(rows)
+    rare = f"Not shown: {n_rare:,} selected in fewer than {WHOLE.value(RARE)} of the folds." if n_rare else ""
     note = f"Standard deviation of the score over splits, in points: {', '.join(splits)}." if splits else ""
-    return [Section.of_table("Configurations selected by nested cross-validation", columns, meaning, note)]
+    table = ReportTable.of(columns, rare, meaning, note)
+    return [Section("Configurations selected by nested cross-validation", (table,), on_page=False)]
+
+
+def _is_rare(choice: FoldSelection, tuning: TuningRecord) -> bool:
+    """Whether few folds selected the configuration, and another one was selected more often."""
+    most = max(other.times for other in tuning.folds)
+    return choice.times < min(most, RARE * tuning.splits * tuning.fold_count)
 
 
 def params_text(params: Params) -> str:

@@ -398,9 +398,10 @@ class ValidationResult:
     @property
     def summary(self) -> str:
         """The whole report as text for people."""
-        from equipoise.domains.fair.validation_report import validation_text
+        from equipoise.domains.fair.validation_report import validation_parts
+        from equipoise.report.terminal import render_text
 
-        return validation_text(self)
+        return render_text(*validation_parts(self)).rstrip("\n")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -526,7 +527,7 @@ def validate_fixture(
 def _fitted_baseline(texts: Sequence[str], tokenizer: object, rule: AnswerMatcher) -> tuple[ChunkingParams, int]:
     """The chunking and the number of chunks of the untuned baseline, fitted to the document."""
     counter = tokenizer_for(tokenizer)
-    config = FairConfig(matcher="source" if rule.joins else "words")
+    config = FairConfig(matcher="embedding-eval" if rule.joins else "words")
     return fitted_settings(config, sum(counter.count(text) for text in texts)).baseline
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 10
 """The maximum number of lines of a list without --verbose."""
-TEXT_WIDTH = 100
 _NOT_VERIFIED = "not verified: no document given"
-_MATCHING_RULES = {"words": "as whole words", "source": "by the rule of embedding-eval"}
+_MATCHING_RULES = {"words": "as whole words", "embedding-eval": "by the rule of embedding-eval"}
 _FIXED_CHUNKS = re.compile(r"fixed\(chunk_size=(\d+), overlap=(\d+), tokenizer=([\w-]+)\)")
 
 
@@ -72,16 +70,6 @@ def _chunk_settings(chunking: str) -> str:
     """
     match = _FIXED_CHUNKS.fullmatch(chunking)
     return f"{match[1]} tokens, overlap {match[2]}, {match[3]}" if match else chunking
-
-
-def validation_text(result: ValidationResult) -> str:
-    """The report as plain text."""
-    from rich.console import Console
-
-    stream = StringIO()
-    screen = Console(file=stream, width=TEXT_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
-    screen.print(*validation_parts(result), sep="\n", crop=False)
-    return stream.getvalue().rstrip("\n")
 
 
 def _answers(result: ValidationResult) -> StatusLine:

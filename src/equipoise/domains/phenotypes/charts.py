@@ -80,7 +80,7 @@ _BY_X: Spec = {"order": {"field": "x", "type": "quantitative"}}
 """Lines join their points by x."""
 
 
-def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precision-recall-frontier") -> Chart:
+def precision_recall_frontier(parts: Sequence[TunedModel]) -> Chart:
     """Small marks are trials, the line joins the Pareto-optimal ones, and the large mark is the chosen one."""
     x = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall of documents")
     y = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision of documents")
@@ -90,7 +90,7 @@ def precision_recall_frontier(parts: Sequence[TunedModel], name: str = "precisio
     ends = [float(part.trials.precision[part.frontier[-1]]) if part.frontier else 0.0 for part in parts]
     layers += series_labels([part.name for part in parts], [(1.0 - end) * HEIGHT for end in ends], WIDTH)
     return chart(
-        name,
+        "precision-recall-frontier",
         "Precision and recall of all trials",
         _alt_text(parts),
         layers,

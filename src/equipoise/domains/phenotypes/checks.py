@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from equipoise.checks.base import Check, Observation, evidence_names, pluralize
+from equipoise.checks.base import Observation, declared_checks, evidence_names, pluralize
 from equipoise.stats.formatting import format_count, format_value
-from equipoise.types import Severity
 
 # The limits were chosen on two known errors. On 151 sample cases with one random id each, the ranks of the default
 # model detect 113 and 122 in two samples, and report 1 of the correct ids. A wrong term that shares words with the
@@ -80,30 +79,6 @@ def _evidence_line(term: ExpectedTerm) -> str:
     )
 
 
-RETRIEVAL_CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ120",
-        title="expected terms that look wrong",
-        severity=Severity.TIP,
-        applies_to=ExpectedTerms,
-        function=implausible_terms,
-        why="""\
-A case with a wrong expected term penalises the system that answers it correctly. Scores alone do not show that a
-term is wrong: the text may be hard. But if every system ranks the expected term below the top fifth of the
-ontology, and no top-ranked term is similar to it, the id often has a wrong digit. An expert should check it; the
-scores are not changed. If many terms rank low, the systems are weak, and there is no finding.""",
-        hint="check these cases, and correct the ids that are wrong",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
-from equipoise.types import Severity
-term = ExpectedTerm("c4", "Down syndrome", "HP:0000598", "Abnormality of the ear", 4100.0, 0.1, "Obesity")
-others = [ExpectedTerm(f"c{n}", "tremor", "HP:0001337", "Tremor", 1.0, 1.0, "Tremor") for n in range(9)]
-run_checks(ExpectedTerms([term, *others], ["use", "tfidf:"], candidates=19034))""",
-    ),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class GoldAssertions:
     """The number of gold entries per assertion in a corpus, and whether assertions are ``scored``."""
@@ -132,25 +107,10 @@ def single_assertion(gold: GoldAssertions) -> Iterator[Observation]:
     )
 
 
-EXTRACTION_CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ140",
-        title="all gold labels have the same assertion",
-        severity=Severity.TIP,
-        applies_to=GoldAssertions,
-        function=single_assertion,
-        why="""\
-A corpus in which every term is affirmed has no negated finding to recognise. A system that labels every term as
-affirmed is always right on it, and one that handles "no fever" correctly is penalised if the annotators left out
-negated findings. Scores with assertions on such a corpus say nothing about the detection of negation, family history
-or uncertainty.""",
-        hint="use the id-only scores here, and evaluate assertions on documents that have several kinds",
-        example="""\
-from equipoise.checks.base import run_checks
-from equipoise.domains.phenotypes.checks import GoldAssertions
-run_checks(GoldAssertions.of("corpus/", ["affirmed"] * 392, scored=True))""",
-    ),
+CHECKS = declared_checks(
+    "equipoise.domains.phenotypes",
+    {
+        "EQ120": (ExpectedTerms, implausible_terms),
+        "EQ140": (GoldAssertions, single_assertion),
+    },
 )
-
-
-CHECKS: tuple[Check, ...] = (*RETRIEVAL_CHECKS, *EXTRACTION_CHECKS)

@@ -114,7 +114,7 @@ def diagnose(
     groups = {
         name: {SYNONYMS: _synonym_group(len(ontology.synonyms[term]))} for name, term in zip(ids, terms, strict=True)
     }
-    by_synonyms = slice_estimates(shares, SELF, groups, seed=config.seed)
+    by_synonyms = slice_estimates(shares, SELF, groups)
     return LabelDiagnostics(len(terms), shares, correlations, tuple(sorted(by_synonyms, key=lambda part: part.value)))
 
 

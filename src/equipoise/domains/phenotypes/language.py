@@ -10,11 +10,10 @@ import re
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
-from tomllib import loads
-from typing import Any
 
 from equipoise.domains.phenotypes.index.lexicon import german_glossary
 from equipoise.errors import UnknownNameError
+from equipoise.types import packaged_toml
 
 LANGUAGES = ("en", "de")
 
@@ -23,7 +22,7 @@ def _bundled(name: str) -> str:
     return (files("equipoise.domains.phenotypes") / "extraction" / name).read_text(encoding="utf-8")
 
 
-WORDS: dict[str, Any] = loads(_bundled("words.toml"))
+WORDS = packaged_toml("equipoise.domains.phenotypes", "extraction/words.toml")
 FUNCTION_WORDS = {language: frozenset(WORDS[language]["function_words"].split()) for language in LANGUAGES}
 """Function words by language; they never name a finding."""
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import pluralize
 from equipoise.domains.phenotypes.scoring import failure_message
 from equipoise.report.answer import (
-    INCOMPLETE_MARK,
     Answer,
     AnswerOptions,
     comparison_answer,
@@ -28,7 +27,7 @@ from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFol
 from equipoise.runs.manifest import Manifest, Status
 from equipoise.runs.run_folder import save_run
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
-from equipoise.stats.verdict import Vocabulary
+from equipoise.stats.verdict import INCOMPLETE_MARK, Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import BenchmarkContext, PhenotypeBenchmark, TermSystemResult

@@ -245,11 +245,11 @@ def failure_message(retrieved: RetrievedTerms) -> str:
     return f"{pluralize(len(retrieved.failures), 'case')} failed and {verdict}: {join_names(list(retrieved.failures))}"
 
 
-def case_slices(result: Result, resolved_cases: ResolvedCases, settings: BenchmarkConfig) -> tuple[Slice, ...]:
+def case_slices(result: Result, resolved_cases: ResolvedCases) -> tuple[Slice, ...]:
     """The primary metric on slices of the cases, by language and other properties."""
     if not any(resolved_cases.properties.values()):
         return ()
-    return slice_estimates(result, PRIMARY, resolved_cases.properties, seed=settings.config.seed)
+    return slice_estimates(result, PRIMARY, resolved_cases.properties)
 
 
 def case_details(retrieved: RetrievedTerms, resolved_cases: ResolvedCases) -> dict[str | int, UnitContent]:

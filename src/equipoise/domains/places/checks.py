@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.domains.places.visits import NO_PREVIOUS_PLACE, read_history, read_test_sequences
 from equipoise.errors import FormatError
 from equipoise.io.arrays import ARRAY_FORMATS, split_member
 from equipoise.stats.formatting import format_count, format_percent
-from equipoise.types import Severity
 
 if TYPE_CHECKING:
     from equipoise.domains.places.visits import TestSequences, VisitHistory
@@ -252,83 +251,13 @@ def repeated_places(data: MobilityData) -> Iterator[Observation]:
     )
 
 
-_EXAMPLE = """\
-from equipoise.checks.base import run_checks
-from equipoise.domains.places.checks import MobilityData
-from equipoise.domains.places.visits import VisitHistory
-from equipoise.domains.places.visits import TestSequences
-import numpy as np
-train = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2])
-"""
-
-CHECKS: tuple[Check, ...] = (
-    Check(
-        code="EQ180",
-        title="targets that do not occur in training",
-        severity=Severity.TIP,
-        applies_to=MobilityData,
-        function=unseen_targets,
-        why="""\
-A model that chooses among the places of the training data cannot predict a place that is not among them. Such
-rows count as errors of every model, so the best possible accuracy is below 1. Papers differ in whether they leave these
-rows out, which can change the accuracy by up to the share of these rows.""",
-        hint="report scores for all visits and for those with known targets: eq places score --history train.csv",
-        example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["ann"]), np.array([7]))))',
-    ),
-    Check(
-        code="EQ181",
-        title="test users without training visits",
-        severity=Severity.TIP,
-        applies_to=MobilityData,
-        function=users_without_history,
-        why="""\
-Baselines per user, and models with an embedding of the user, have no data about these users. If the split is meant to
-be by time, they should not exist; if it is by user, the baseline of the most frequent places per user
-is the same as the majority baseline.""",
-        hint="check that the split is as intended, and score users with and without history as slices",
-        example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["eve"]), np.array([1]))))',
-    ),
-    Check(
-        code="EQ182",
-        title="a feature equals the target",
-        severity=Severity.ISSUE,
-        applies_to=MobilityData,
-        function=leaked_target,
-        why="""\
-If an input of the model is the place to be predicted, the model copies it and its score says nothing about prediction.
-This happens when a sequence includes its own last visit, or when a column such as the place of arrival is
-kept as a feature. A feature may equal the target by chance in some rows, but not in nearly all.""",
-        hint="remove the feature, or end the sequence before the target",
-        example=_EXAMPLE
-        + "targets = np.arange(30) % 3\n"
-        + 'run_checks(MobilityData(train, TestSequences("test", None, targets, features={"stop": targets.tolist()})))',
-    ),
-    Check(
-        code="EQ183",
-        title="test rows that are training rows",
-        severity=Severity.ISSUE,
-        applies_to=MobilityData,
-        function=repeated_test_rows,
-        why="""\
-A model that has seen a row with its target in training can repeat it. Scores on such rows are too high. Users
-repeat short sequences of places, so rows are compared with their times, or by sequences of at least 8 places.""",
-        hint="split by time, so that every test visit is later than all training visits of its user",
-        example=_EXAMPLE
-        + 'rows = TestSequences("test", np.array(["ann"]), np.array([1]), times=["2024-05-31T18:30"])\n'
-        + "run_checks(MobilityData(train, rows, train_rows=rows))",
-    ),
-    Check(
-        code="EQ184",
-        title="many targets equal the previous place",
-        severity=Severity.NOTE,
-        applies_to=MobilityData,
-        function=repeated_places,
-        why="""\
-Some data sets count every position record as a visit, so that a stay is a sequence of equal places. Repeating the
-previous place is then a strong baseline, and accuracies are not comparable with data whose stays are merged.""",
-        hint="merge consecutive visits to the same place, or compare with the Markov baseline",
-        example=_EXAMPLE
-        + 'rows = TestSequences("test", None, np.array([1, 2]), previous=np.array([1, 2]))\n'
-        + "run_checks(MobilityData(train, rows))",
-    ),
+CHECKS = declared_checks(
+    "equipoise.domains.places",
+    {
+        "EQ180": (MobilityData, unseen_targets),
+        "EQ181": (MobilityData, users_without_history),
+        "EQ182": (MobilityData, leaked_target),
+        "EQ183": (MobilityData, repeated_test_rows),
+        "EQ184": (MobilityData, repeated_places),
+    },
 )

@@ -142,7 +142,7 @@ class ScoreInputs:
         if previous is None and test is not None and history is not None:
             previous = test.previous
         if self.user is not None:
-            users = read_column(self.user, "--user")
+            users = read_column(self.user, "--user", filled=True)
         elif users is None and test is not None:
             users = test.users
         return {
@@ -191,7 +191,9 @@ def _one_system(context: click.Context, option: click.Parameter, words: tuple[st
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @click.option("--user", metavar="COLUMN", help="The user of each row; visits of one user are treated as dependent.")
 @click.option("--slice", "slices", multiple=True, metavar="NAME=COLUMN", help="An attribute of each row, to slice by.")
-@click.option("--sequences", metavar="FILE", help="A table of the rows: target, user, places before it, time.")
+@click.option(
+    "--sequences", metavar="FILE", help="A table with one row per visit: target, user, preceding places and time."
+)
 @click.option("--history", metavar="FILE", help="Training visits: a table with user and place, or with sequences.")
 @click.option("--previous-places", metavar="COLUMN", help="The place before each row; -1 for none.")
 @click.option("--coordinates", metavar="FILE", help="Latitude and longitude of each place, for distances in km.")
@@ -345,9 +347,9 @@ of eq places score, or a folder with logits.npy and targets.npy (and user.npy). 
 NAME=folder, or that of the parent folder of its seeds, or that of its runs (lstm-seed1 and lstm-seed2 in one results
 folder). Seeds are paired by name if the seed names are the same for all models, and otherwise in the order given.
 
-Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order be the
-same for other seeds and these users? Over users: would it be the same for other users and these models? One model is
-better than another if both tests are significant. -v shows all metrics and pairs.
+Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order hold if
+the models were trained again, for the same users? Over users: would it hold for other users, with the same trained
+models? One model is better than another if both tests are significant. -v shows all metrics and pairs.
 """
 
 
@@ -395,7 +397,7 @@ def compare(
         padding=padding,
         unseen=unseen,
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),
-        users=None if user is None else read_column(user, "--user"),
+        users=None if user is None else read_column(user, "--user", filled=True),
         answerable=answerable,
         device=device,
     )
@@ -417,9 +419,9 @@ RESULTS_HELP = """
   eq places results other/*_results.json --to md -o results.md
 
 Read result files from other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They may
-contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read if a
-percent sign or counts show its unit, or if no other unit is possible; otherwise it is rejected with a reason. With -v
-the unit of each value is shown, and how it was determined. Such files have no per-visit scores, so there are no
+contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is accepted
+only if it is clear whether it is a percentage or a fraction: from a percent sign, from counts, or because the other
+reading is impossible. -v shows the decision for each value. Such files have no per-visit scores, so there are no
 intervals and no tests; eq places score and eq places compare give them from logits or predictions. eq audit checks the
 same files for impossible values.
 """

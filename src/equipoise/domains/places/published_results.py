@@ -41,9 +41,9 @@ class RoundingRange(NamedTuple):
     low: float
     high: float
 
-    def meets(self, other: RoundingRange, slack: float = SINGLE) -> bool:
+    def meets(self, other: RoundingRange) -> bool:
         """Whether the two have a value in common, at single precision."""
-        return self.low <= other.high + slack and other.low <= self.high + slack
+        return self.low <= other.high + SINGLE and other.low <= self.high + SINGLE
 
 
 Curve = Mapping[int, RoundingRange]

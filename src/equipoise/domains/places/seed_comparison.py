@@ -185,6 +185,7 @@ class SeedComparison:
             primary=self.primary,
             better=pairs[0].better,
             n=self.units,
+            n_scored=self.units,
             clusters=self.n_users,
             estimates=estimates,
             contrasts=tuple(combined_contrast(pair, self.units) for pair in pairs),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,7 @@ from equipoise.models.backends.hosted_retry import (
     call_with_retries,
     classify_error,
 )
+from equipoise.models.encode_texts import split_by_size
 from equipoise.models.encoder import Encoder, ModelCard, Vectors
 from equipoise.models.registry import ModelSpec, number_option
 from equipoise.redaction import redact
@@ -254,7 +255,7 @@ class ApiEncoder(Encoder):
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row per text, in order; raises ``PartialError`` with the finished rows."""
-        parts = list(_requests(texts, self._most))
+        parts = list(split_by_size(range(len(texts)), lambda index: len(texts[index]), self._most, REQUEST_CHARACTERS))
         jobs = [partial(self._job, [texts[index] for index in part], role) for part in parts]
         outcomes = run_concurrently(jobs, self._parallel)
         done: dict[int, Vectors] = {}
@@ -363,20 +364,6 @@ class ApiEncoder(Encoder):
                 np.array(positions, dtype=np.int64), np.stack([done[at] for at in positions])
             )
         return error
-
-
-def _requests(texts: Sequence[str], most: int) -> Iterator[list[int]]:
-    """The indices of each request: at most ``most`` texts, and a bounded number of characters."""
-    part: list[int] = []
-    characters = 0
-    for index, text in enumerate(texts):
-        if part and (len(part) == most or characters + len(text) > REQUEST_CHARACTERS):
-            yield part
-            part, characters = [], 0
-        part.append(index)
-        characters += len(text)
-    if part:
-        yield part
 
 
 def _quote_text(text: str) -> str:

@@ -15,7 +15,7 @@ from equipoise.errors import InputError, ParameterError, check_options
 from equipoise.models.backends.model_files import ModelFolder, find_packaged_model
 from equipoise.models.backends.python_object import object_name
 from equipoise.models.backends.sentence_transformers import hub_revision, loading, torch_threads, weights_digest
-from equipoise.models.encode_texts import token_batches
+from equipoise.models.encode_texts import split_by_size, token_batches
 from equipoise.models.encoder import ModelCard, Vectors, l2_normalize
 from equipoise.models.registry import BY_ALIAS, ModelSpec
 from equipoise.models.rerank import Reranker
@@ -229,14 +229,9 @@ def _normalized_rows(encoder: TokenEncoder, texts: list[str]) -> dict[str, Vecto
 
 def _document_groups(documents: Sequence[Sequence[str]]) -> Iterator[slice]:
     """Slices of queries whose documents fit in memory."""
-    start = characters = 0
-    for index, texts in enumerate(documents):
-        size = sum(map(len, texts))
-        if index > start and characters + size > _MAX_CHARACTERS:
-            yield slice(start, index)
-            start, characters = index, 0
-        characters += size
-    yield slice(start, len(documents))
+    sizes = [sum(map(len, texts)) for texts in documents]
+    for group in split_by_size(range(len(documents)), sizes.__getitem__, len(documents), _MAX_CHARACTERS):
+        yield slice(group[0], group[-1] + 1)
 
 
 # Token vectors of a sentence-transformers model before pooling.

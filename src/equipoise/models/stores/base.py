@@ -37,7 +37,6 @@ from equipoise.types import Closable, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
-    from equipoise.types import Ints
 
 # Ties are ordered by id, also at the cutoff.
 

@@ -19,7 +19,7 @@ DIFFERENCE_WIDTH = 360
 GAP = 18
 TIE_GROUP_STEP = 14
 MAX_PAIRS = 30
-MAX_SYSTEM_LABEL = 24
+MAX_SYSTEM_LABEL = 18
 SIGNIFICANCE_LEGEND = (
     ("circle", LIGHT["lead"], LIGHT["lead"], "significant"),
     ("diamond", LIGHT["paper"], LIGHT["behind"], "not significant"),
@@ -58,6 +58,7 @@ def leaderboard_chart(board: Leaderboard) -> Chart:
         layers,
         subtitle=_leaderboard_subtitle(board, best_groups),
         width=LEADERBOARD_WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )
@@ -86,7 +87,7 @@ def _system_tooltip(row: LeaderboardRow, board: Leaderboard) -> str:
     parts += [f"chance {row.chance_text}"] if row.chance_text else []
     parts += [f"rank {row.rank}"] if row.rank else []
     parts += [f"tie band {' '.join(row.tie_groups)}"] if row.tie_groups else []
-    parts += [f"difference to the best {row.difference}, adjusted {p_in_sentence(row.p)}"] if row.difference else []
+    parts += [f"difference to the best {row.difference}, {_p_in_sentence(row.p, board)}"] if row.difference else []
     return "; ".join(parts)
 
 
@@ -171,7 +172,7 @@ def difference_chart(table: PairwiseTable) -> Chart:
     pairs = shown_pairs(table)
     systems = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
     labels = dict(zip(systems, shorten_labels(systems, MAX_SYSTEM_LABEL), strict=True))
-    rows = [_pair_row(index, pair, labels) for index, pair in enumerate(pairs)]
+    rows = [_pair_row(index, pair, labels, table) for index, pair in enumerate(pairs)]
     x = marks.scale_axis(table.scale, f"difference in {table.metric}")
     differences = DIFFERENCE_WIDTH + GAP
     p_values = differences + max(marks.text_width(row["label"] for row in rows), 120) + GAP
@@ -186,7 +187,7 @@ def difference_chart(table: PairwiseTable) -> Chart:
         marks.text_column("label", differences),
         marks.text_column("p", p_values),
         marks.column_header("difference [interval]", differences),
-        marks.column_header("adjusted p", p_values),
+        marks.column_header("adjusted p" if table.adjusted else "p", p_values),
         marks.column_header(f"← {left}", zero - 8, align="right"),
         marks.column_header(f"{right} →", zero + 8),
         *marks.legend(SIGNIFICANCE_LEGEND),
@@ -199,6 +200,7 @@ def difference_chart(table: PairwiseTable) -> Chart:
         layers,
         subtitle=f"Only pairs with the best {table.system}; {left_out} others are in the table." if left_out else "",
         width=DIFFERENCE_WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )
@@ -212,12 +214,13 @@ def shown_pairs(table: PairwiseTable) -> tuple[PairDifference, ...]:
     return tuple(pair for pair in table.rows if best in (pair.a, pair.b))[:MAX_PAIRS]
 
 
-def _pair_row(index: int, pair: PairDifference, labels: Mapping[str, str]) -> marks.Row:
+def _pair_row(index: int, pair: PairDifference, labels: Mapping[str, str], table: PairwiseTable) -> marks.Row:
     significant = bool(pair.winner)
     color = LIGHT["lead" if significant else "behind"]
     label = marks.value_label(pair.difference)
     counts = "" if pair.wins is None else f"; win/tie/loss {pair.wins}/{pair.ties}/{pair.losses}"
     verdict = f"{pair.winner} is better" if significant else pair.reason or "not significant"
+    p = _p_in_sentence(pair.p_adjusted, table)
     return {
         "row": index,
         "name": f"{labels[pair.a]} − {labels[pair.b]}",
@@ -229,8 +232,12 @@ def _pair_row(index: int, pair: PairDifference, labels: Mapping[str, str]) -> ma
         "shape": "circle" if significant else "diamond",
         "fill": color if significant else LIGHT["paper"],
         "stroke": color,
-        "tooltip": f"{pair.a} minus {pair.b}: {label}; adjusted {p_in_sentence(pair.p_adjusted)}; {verdict}{counts}",
+        "tooltip": f"{pair.a} minus {pair.b}: {label}; {p}; {verdict}{counts}",
     }
+
+
+def _p_in_sentence(p: str, table: Leaderboard | PairwiseTable) -> str:
+    return f"adjusted {p_in_sentence(p)}" if table.adjusted else p_in_sentence(p)
 
 
 def _pixel(value: float, table: PairwiseTable) -> float:
@@ -254,5 +261,5 @@ def _describe_differences(table: PairwiseTable) -> str:
         label = "largest difference"
     return (
         f"{result}; the {label} is {largest.a} minus {largest.b}, {marks.value_label(largest.difference)}, "
-        f"adjusted {p_in_sentence(largest.p_adjusted)}{equal}."
+        f"{_p_in_sentence(largest.p_adjusted, table)}{equal}."
     )

@@ -155,22 +155,18 @@ def series_labels(
     return label_list(rows, x + 14)
 
 
-def spread_labels(positions: Sequence[float], min_gap: float = LINE_HEIGHT) -> list[float]:
-    """Ascending positions moved apart to at least ``min_gap``; a moved group keeps its mean position."""
+def spread_labels(positions: Sequence[float]) -> list[float]:
+    """Ascending positions moved apart to at least ``LINE_HEIGHT``; a moved group keeps its mean position."""
     groups: list[list[float]] = []
     for position in positions:
         groups.append([position])
-        while len(groups) > 1 and _top(groups[-1], min_gap) < _bottom(groups[-2], min_gap) + min_gap:
+        while len(groups) > 1 and _top(groups[-1]) < _top(groups[-2]) + LINE_HEIGHT * len(groups[-2]):
             groups[-2:] = [groups[-2] + groups[-1]]
-    return [_top(group, min_gap) + min_gap * index for group in groups for index in range(len(group))]
+    return [_top(group) + LINE_HEIGHT * index for group in groups for index in range(len(group))]
 
 
-def _top(group: Sequence[float], min_gap: float) -> float:
-    return sum(group) / len(group) - min_gap * (len(group) - 1) / 2
-
-
-def _bottom(group: Sequence[float], min_gap: float) -> float:
-    return _top(group, min_gap) + min_gap * (len(group) - 1)
+def _top(group: Sequence[float]) -> float:
+    return sum(group) / len(group) - LINE_HEIGHT * (len(group) - 1) / 2
 
 
 # Intervals, points, lines and rectangles.

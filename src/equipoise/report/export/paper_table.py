@@ -11,25 +11,28 @@ from unicodedata import category, normalize
 
 from equipoise.errors import ParameterError
 from equipoise.redaction import inert
-from equipoise.report.tables import bounded_systems, chance_bound_sign, chance_meaning, interval_methods
+from equipoise.report.tables import (
+    bounded_systems,
+    chance_bound_sign,
+    chance_meaning,
+    interval_methods,
+    paired_test_caption,
+)
 from equipoise.stats.formatting import (
+    capitalised,
     estimate_decimals,
-    format_count,
     format_interval,
     format_percent,
     format_range,
     format_value,
 )
-from equipoise.stats.verdict import Vocabulary, plural
+from equipoise.stats.verdict import INCOMPLETE_MARK, Vocabulary, plural
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.runs.run_folder import StoredRun
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
-
-PARTIAL = "*"
-"""Appended to the name of a system whose run is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +87,11 @@ class PaperTable:
     @classmethod
     def of_result(cls, result: Result, cautions: Mapping[str, str] | None = None) -> PaperTable:
         """The sheet of one result."""
-        clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
         bounded = frozenset(bounded_systems(result.findings))
         estimates = {result.system: result.estimates}
         units = len(result.unit_ids)
         return cls(
-            *((result.system,), result.names, estimates, {}, units, clusters, cautions or {}, bounded),
+            *((result.system,), result.names, estimates, {}, units, result.n_clusters, cautions or {}, bounded),
             like=str(result.settings.get("like") or ""),
             words=Vocabulary.nouns([result]),
         )
@@ -185,7 +187,7 @@ def table_notes(sheet: PaperTable) -> list[str]:
 
 
 def _cautions(sheet: PaperTable) -> list[str]:
-    return [f"{PARTIAL} {sentence}." for sentence in sheet.cautions.values()]
+    return [f"{INCOMPLETE_MARK} {sentence}." for sentence in sheet.cautions.values()]
 
 
 def _subject(sheet: PaperTable) -> str:
@@ -193,7 +195,7 @@ def _subject(sheet: PaperTable) -> str:
     order = f", ordered by {sheet.comparison.primary}" if sheet.comparison else ""
     sentence = f"{_listed(sheet.metrics)} of {systems} on {sheet.words.size(sheet.units, sheet.clusters)}{order}."
     # A name such as nDCG@10 keeps its case.
-    return sentence[0].upper() + sentence[1:] if re.match(r"[a-z-]+ ", sentence) else sentence
+    return capitalised(sentence) if re.match(r"[a-z-]+ ", sentence) else sentence
 
 
 def _intervals(sheet: PaperTable) -> str:
@@ -208,15 +210,10 @@ def _intervals(sheet: PaperTable) -> str:
 
 def _letters(comparison: Comparison) -> str:
     """What the letters mean, and which test and correction they come from."""
-    config = comparison.config
-    test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided"
-    permutations = (
-        "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} permutations"
-    )
     level, systems = format_percent(comparison.alpha), plural(comparison.words.system).capitalize()
     return (
         f"{systems} that share a letter on a metric do not differ significantly at the {level} level. "
-        f"{test}{permutations}, seed {config.seed}; {comparison.families_of(comparison.metrics)}."
+        f"{paired_test_caption(comparison)}; {comparison.families_of(comparison.metrics)}."
     )
 
 
@@ -292,7 +289,7 @@ def markdown_table(sheet: PaperTable) -> str:
     ]
     lines = [markdown_row(heads), markdown_row([":--", *("--:" for _ in sheet.metrics)])]
     for system in sheet.systems:
-        mark = escape_markdown(PARTIAL) if system in sheet.cautions else ""
+        mark = escape_markdown(INCOMPLETE_MARK) if system in sheet.cautions else ""
         cells = [_markdown_cell(sheet.cell(system, metric)) for metric in sheet.metrics]
         lines.append(markdown_row([escape_markdown(system) + mark, *cells]))
     lines.append(markdown_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
@@ -436,7 +433,7 @@ def _latex_rows(sheet: PaperTable) -> list[str]:
     rows = []
     for system in sheet.systems:
         cells = [sheet.cell(system, metric) for metric in sheet.metrics]
-        mark = escape_latex(PARTIAL) if system in sheet.cautions else ""
+        mark = escape_latex(INCOMPLETE_MARK) if system in sheet.cautions else ""
         rows.append(latex_row([escape_latex(system) + mark, *map(_latex_figure, cells)]))
         rows.append(latex_row(["", *(_latex_interval(cell.interval) for cell in cells)]))
     chance = [_latex_number(sheet.chance(metric)) for metric in sheet.metrics]

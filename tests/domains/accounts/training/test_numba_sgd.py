@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from domains.accounts.training import reference_manifold
+from domains.accounts.training.reference_losses import softmax_loss
 from domains.accounts.training.reference_manifold import SPACES, distance_and_gradient, exp_map
 from equipoise.domains.accounts.training.layouts import cone_initialization
-from equipoise.domains.accounts.training.objective import Manifold, PositivePairs, hyperboloid, softmax_loss
+from equipoise.domains.accounts.training.objective import Manifold, PositivePairs, hyperboloid
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.geometry import distances as functions
 

@@ -7,14 +7,13 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from domains.accounts.training.reference_losses import hinge_loss, softmax_loss
 from domains.accounts.training.reference_manifold import SPACES, distance_and_gradient, some_points
 from equipoise.domains.accounts.training.objective import (
     POSITIVES_PER_CHUNK,
     Manifold,
     PositivePairs,
     chunk_rows,
-    hinge_loss,
-    softmax_loss,
 )
 from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from equipoise.domains.fair.answer_verification import AnswerIssue, AnswerVerification
 from equipoise.domains.fair.checks import AnswerOccurrences
 from equipoise.domains.fair.validation import FixtureThresholds, SampleSizePower, ValidationResult
-from equipoise.domains.fair.validation_report import MAX_LISTED, validation_parts, validation_text
+from equipoise.domains.fair.validation_report import MAX_LISTED, validation_parts
 from equipoise.types import Finding, Severity
 
 OCCURRENCES = tuple(AnswerOccurrences(f"q{number}", "rye", 1, 1) for number in range(60))
@@ -40,7 +40,7 @@ def render(result: ValidationResult = RESULT, encoding: str = "utf-8", **options
 
 
 def test_status_counts_shares_and_thresholds_are_in_this_order() -> None:
-    text = validation_text(RESULT)
+    text = RESULT.summary
     order = [
         "Question set: 60 questions", "✗ Status: invalid (1 duplicate question)", "✓ Answers verified",
         "exact             45  75.0 %", "~ Questions: 60", "✗ Hard: 0 %", "EQ111",
@@ -66,7 +66,7 @@ def test_long_lists_are_shortened_unless_verbose() -> None:
 
 
 def test_the_row_of_this_question_set_is_marked_and_an_undefined_value_is_none() -> None:
-    rows = [line for line in validation_text(RESULT).splitlines() if "±" in line]
+    rows = [line for line in RESULT.summary.splitlines() if "±" in line]
     assert rows[0].split() == ["2", "±", "38", "points", "none"]
     assert rows[1].endswith("21 points  <- this question set")
 
@@ -80,8 +80,12 @@ def test_an_encoding_without_the_marks_gets_letters() -> None:
 @pytest.mark.parametrize("name", ["[bold]x[/bold]", "[/]", ":smile:"])
 def test_markup_in_names_is_not_interpreted(name: str) -> None:
     result = replace(RESULT, category_counts={name: 60}, duplicate_questions=(name,))
-    assert validation_text(result).count(name) == 2
+    assert result.summary.count(name) == 2
+
+
+def test_control_characters_in_names_are_escaped() -> None:
+    assert "\x1b" not in replace(RESULT, category_counts={"\x1b[2J": 60}).summary
 
 
 def test_one_question_is_in_the_singular() -> None:
-    assert validation_text(replace(RESULT, total_questions=1)).startswith("Question set: 1 question\n")
+    assert replace(RESULT, total_questions=1).summary.startswith("Question set: 1 question\n")

@@ -25,7 +25,7 @@ from equipoise.domains.phenotypes.extraction.tuning import (
     refined_configurations,
     tune_extraction,
 )
-from equipoise.domains.phenotypes.extraction.tuning_results import pareto_frontier, read_tuned_parameters
+from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology import Ontology
 from equipoise.errors import InputError, ParameterError
@@ -34,6 +34,7 @@ from equipoise.metrics.sets import SetF1
 from equipoise.report.terminal import Paragraph
 from equipoise.runs.gate import check_gate
 from equipoise.runs.run_folder import load_run
+from equipoise.tuning.grid import pareto_front
 from toy_ontology import retrieve_candidates
 
 CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN}
@@ -158,6 +159,16 @@ def test_tuned_parameters_are_used_with_the_settings_of_the_tuning(
     assert run.result[run.primary].value == pytest.approx(record.trials[record.baseline].value)
 
 
+def test_parameters_tuned_for_the_dictionary_are_used(
+    ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
+) -> None:
+    tune_extraction(signs, "dict:", ontology, budget=3, folds=2, output=tmp_path)
+    parameters = read_tuned_parameters(tmp_path)
+    assert parameters == read_tuned_parameters(tmp_path, "dict:")
+    run = run_extraction(signs, parameters.model, ontology, tuned=parameters, bootstrap=False)
+    assert run.result.system.startswith("dict (")
+
+
 def test_tuned_parameters_and_different_settings_are_an_error(
     tuning: Any, ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
 ) -> None:
@@ -193,7 +204,7 @@ def test_more_folds_than_documents_are_an_error(ontology: Ontology, signs: Annot
 def test_the_frontier_has_the_trials_that_no_trial_dominates() -> None:
     precision, recall = (0.9, 0.5, 0.6, 0.6, 0.1, 1.0), (0.1, 0.5, 0.5, 0.4, 0.9, 0.99)
     # The last trial is a baseline outside the grid.
-    frontier = pareto_frontier(precision[:5], recall[:5])
+    frontier = pareto_front(-np.array(recall[:5]), np.array(precision[:5]))[::-1]
     dominated = {
         trial
         for trial in range(5)
@@ -226,7 +237,7 @@ def test_candidate_generators_are_selected_unless_they_are_fixed(ontology: Ontol
     assert {generator.branch for generator in candidate_generators(settings, ontology, "tfidf:", ("branch",))} == {
         "T:02"
     }
-    assert all(generator.dictionary for generator in candidate_generators(settings, ontology, "dict:", ()))
+    assert all(generator.dictionary for generator in candidate_generators(settings, ontology, "dict", ()))
     tuning = tune_extraction(signs, "tfidf:", ontology, budget=9, folds=2)
     tried_generators = {setting.generator for setting in tuning.models[0].trials.settings}
     assert tried_generators == set(candidate_generators(make_config({}), ontology, "tfidf:", ()))

@@ -1,7 +1,7 @@
 """Refinement: the last stage of training, compiled by numba.
 
 Each node is trained against exactly those negatives that rank before one of its positives, or nearly do. They are
-searched among all nodes every ``REFRESH_EVERY`` epochs. The loss is ``objective.hinge_loss``; Riemannian Adam with
+searched among all nodes every ``REFRESH_EVERY`` epochs. The loss is the hinge of ``objective``; Riemannian Adam with
 one second moment per point moves the points. Distance proxies are those of ``numba_sgd``.
 """
 
@@ -187,7 +187,7 @@ def hinge_gradient(
 ) -> tuple[Ints, float]:
     """Accumulate the gradient of these chunks; returns the updated points and the summed hinge.
 
-    See ``objective.hinge_loss``. The gradient of a pair with a hinge h has the weight ``1 / (1 + damping h / margin)``.
+    See ``objective``. The gradient of a pair with a hinge h has the weight ``1 / (1 + damping h / margin)``.
     """
     max_positives, max_negatives = int((chunks[:, 2] - chunks[:, 1]).max()), int((starts[1:] - starts[:-1]).max())
     # Squared distances (of positives: plus the margin), their derivatives by the proxy, and gradient weights.

@@ -1,7 +1,7 @@
 """Stochastic gradient descent compiled by numba: the kernels of one step, and an epoch built from them.
 
-``sgd_epoch`` minimises ``objective.softmax_loss``: with distances in Euclidean space, and with squared distances on the
-hyperboloid, where those alone scored lower (see ``embedders``). Negatives are a sample that 64 chunks of positives
+``sgd_epoch`` minimises the softmax loss of ``objective``: with distances in Euclidean space, with squared distances on
+the hyperboloid, where those alone scored lower (see ``embedders``). Negatives are a sample that 64 chunks of positives
 share, and for each node its hard negatives (the nearest so far), hard negatives of those, and nodes related to a random
 ancestor (branch negatives): a uniform sample rarely contains the few nodes that rank too high.
 
@@ -260,7 +260,7 @@ def softmax_gradient(
 ) -> float:
     """Fill in the derivatives by the distances, times the temperature; returns the summed loss.
 
-    See ``objective.softmax_loss``. ``negative_gradient`` is without its minus sign.
+    See ``objective``. ``negative_gradient`` is without its minus sign.
     """
     nearest = negative_distances.min()
     negative_sum = 0.0

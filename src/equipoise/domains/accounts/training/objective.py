@@ -1,12 +1,16 @@
-"""The objective of tree training: the reference losses, the positive pairs, and the loss by which runs are compared.
+"""The objective of tree training: the losses, the positive pairs, and the loss by which runs are compared.
 
 For a node u, a positive v and negatives w, with the distance d of the manifold, the softmax loss is
 
     -log( exp(-d(u,v)^p / T) / (exp(-d(u,v)^p / T) + c * sum over w of exp(-d(u,w)^p / T)) )
 
 with the temperature T, the power p (1 or 2) and the weight c of the negatives: the loss of Nickel and Kiela (2017,
-2018) with a temperature. Refinement replaces it by a hinge on squared distances. ``softmax_loss`` and ``hinge_loss``
-state both with their derivatives; tests compare every back end with them. Which back end uses which terms:
+2018) with a temperature. Refinement replaces it by a hinge on squared distances with the margin m,
+
+    H(u, v) = sum over w of max(0, d(u,v)^2 + m - d(u,w)^2)
+
+which bounds the number of negatives that rank before v. Its gradient is that of ``(m / D) * log(1 + D * H / m)`` with
+the damping D, which limits the weight of pairs with many such negatives. Which back end uses which terms:
 
     numba_sgd         Euclidean    p = 1, c = 1         shared, branch and hard negatives
     numba_sgd         hyperboloid  p = 2, c = 1, 8 T    shared, then also branch and hard negatives
@@ -98,66 +102,6 @@ def chunk_rows(lists: Rows, size: int) -> Ints:
     rank_in_node = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
     starts = lists.starts[nodes] + rank_in_node * size
     return np.column_stack([nodes, starts, np.minimum(starts + size, lists.starts[nodes + 1])])
-
-
-def softmax_loss(
-    positive_distances: Floats,
-    negative_distances: Floats,
-    *,
-    temperature: float,
-    power: float = 1.0,
-    negative_weight: float = 1.0,
-) -> tuple[float, Floats, Floats]:
-    """Softmax loss of one node, and its derivatives by the distances.
-
-    ``positive_distances`` are d(u, v), (n_positives,), ``negative_distances`` d(u, w), (n_negatives,). Returns the loss
-    summed over the positives, its derivatives by d(u, v) and by d(u, w). Without negatives all of them are 0.
-
-    >>> loss, positive_gradient, negative_gradient = softmax_loss(np.ones(1), np.ones(3), temperature=0.5)
-    >>> round(loss, 4), positive_gradient.tolist(), negative_gradient.tolist()
-    (1.3863, [1.5], [-0.5, -0.5, -0.5])
-    """
-    if not len(negative_distances):
-        return 0.0, np.zeros(len(positive_distances)), np.zeros(0)
-    positive_logits = -(positive_distances**power) / temperature
-    negative_logits = -(negative_distances**power) / temperature
-    log_sum = np.logaddexp.reduce(negative_logits)
-    log_negatives = log_sum + math.log(negative_weight)
-    log_total = np.logaddexp(positive_logits, log_negatives)
-    p_negative = np.exp(log_negatives - log_total)
-    positive_slopes = power * positive_distances ** (power - 1.0) / temperature
-    negative_slopes = power * negative_distances ** (power - 1.0) / temperature
-    negative_gradient = -np.exp(negative_logits - log_sum) * p_negative.sum() * negative_slopes
-    return float((log_total - positive_logits).sum()), p_negative * positive_slopes, negative_gradient
-
-
-def hinge_loss(
-    positive_distances: Floats,
-    negative_distances: Floats,
-    multiplicity: Floats,
-    *,
-    margin: float = 2.0,
-    damping: float = 0.0,
-) -> tuple[float, Floats, Floats]:
-    """Hinge loss of one node on squared distances, and the derivatives of its damped form by the distances.
-
-    ``H(u, v) = sum over w of multiplicity[w] * max(0, d(u,v)^2 + margin - d(u,w)^2)`` bounds the number of
-    negatives that rank before v. The derivatives are those of ``(margin / damping) * log(1 + damping * H / margin)``,
-    which limits the weight of pairs with many such negatives; damping 0 is H itself.
-
-    ``multiplicity`` is the number of negatives that each one represents. Returns the sum of H over the positives, and
-    the derivatives by d(u, v) and by d(u, w).
-
-    >>> loss, positive_gradient, negative_gradient = hinge_loss(np.array([1.0]), np.array([1.0, 3.0]), np.ones(2))
-    >>> loss, positive_gradient.tolist(), negative_gradient.tolist()
-    (2.0, [2.0], [-2.0, -0.0])
-    """
-    excess = positive_distances[:, None] ** 2 + margin - negative_distances[None, :] ** 2
-    hinge = (multiplicity * np.maximum(excess, 0.0)).sum(axis=1)
-    pair_weights = 1.0 / (1.0 + damping * hinge / margin)
-    active = multiplicity * (excess > 0.0) * pair_weights[:, None]
-    positive_gradient = 2.0 * positive_distances * active.sum(axis=1)
-    return float(hinge.sum()), positive_gradient, -2.0 * negative_distances * active.sum(axis=0)
 
 
 MAX_RANKED_NODES = 6000

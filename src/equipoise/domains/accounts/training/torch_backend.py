@@ -3,7 +3,7 @@
 The other back ends sample negatives, since all pairs take too long on a processor. A GPU computes all pairs of
 80,000 nodes in a fraction of a second. Nodes are processed in random batches: the gradient noise leads to better
 optima than the full gradient. Riemannian Adam moves the points, with one second moment per point, since single
-coordinates have no meaning on the manifold. The loss is ``objective.softmax_loss`` with power 2.
+coordinates have no meaning on the manifold. The loss is the softmax loss of ``objective`` with power 2.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class _FullSoftmax:
     def gradient(self, points: Any, nodes: Any, inverse_temperature: float, weight: float) -> tuple[Any, float]:
         """The derivative of the summed loss of these nodes by every point, and that loss.
 
-        ``objective.softmax_loss`` with power 2 over all negatives. With squared distances the gradient of a pair
+        The softmax loss of ``objective`` with power 2 over all negatives. With squared distances the gradient of a pair
         grows with its distance.
         """
         import torch

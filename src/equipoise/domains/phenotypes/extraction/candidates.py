@@ -27,7 +27,6 @@ from equipoise.models.fusion import SumFusion
 from equipoise.models.tokenizers import check_text
 
 if TYPE_CHECKING:
-    from equipoise.models.embedder import Embedder
     from equipoise.types import Bools, Floats, Ints
 
 
@@ -113,16 +112,14 @@ class TextSpan:
 def split_documents(
     documents: Iterable[ClinicalText] | Mapping[str, str],
     chunkers: Sequence[str | TextSplitter] = SPLITTER_CHAIN,
-    *,
-    embedder: Embedder | None = None,
 ) -> tuple[TextSpan, ...]:
     """The chunks of all documents, in order: each splitter splits the chunks of the one before it.
 
-    ``semantic`` embeds with ``embedder``. White space and punctuation at the ends is trimmed.
+    White space and punctuation at the ends is trimmed.
     """
     listed = to_documents(documents)
     spans = [(index, 0, len(document.text)) for index, document in enumerate(listed)]
-    for stage in get_splitters(chunkers, embedder):
+    for stage in get_splitters(chunkers):
         split_spans = stage.split(
             [TextToSplit(listed[index].text[start:end], listed[index].detected_language) for index, start, end in spans]
         )

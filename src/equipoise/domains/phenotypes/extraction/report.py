@@ -278,7 +278,7 @@ def _model_columns(tuning: ExtractionTuning) -> list[ReportColumn]:
             "" if leader in (None, model.name) else format_p(comparison.contrast(str(leader), model.name).adjusted)
             for model in ranked
         ]
-        columns.append(ReportColumn("adj. p", adjusted, right=True))
+        columns.append(ReportColumn(comparison.p_heading, adjusted, right=True))
     if records[0].folds:
         gaps = [format_difference(record.gap, _DECIMALS) for record in records]
         columns.append(_values("optimistic", [record.optimistic for record in records], rank=2))

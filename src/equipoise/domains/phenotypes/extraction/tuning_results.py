@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from equipoise.checks.base import run_checks
 from equipoise.checks.models import TunedSystem
 from equipoise.domains.phenotypes.config import ExtractionConfig
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings
+from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, is_dictionary
 from equipoise.domains.phenotypes.extraction.report import tuning_view
 from equipoise.errors import EquipoiseError, FormatError, ParameterError, UnknownNameError
 from equipoise.io import json
@@ -22,7 +22,7 @@ from equipoise.models.registry import spec_from_file
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
 from equipoise.runs.manifest import Manifest, Status
 from equipoise.runs.run_folder import save_run
-from equipoise.tuning.grid import Params, TuningRecord
+from equipoise.tuning.grid import Params, TuningRecord, pareto_front
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus, GoldAnnotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
-    from equipoise.types import Finding, Floats
+    from equipoise.types import Finding
 
 TUNING_FILE = "extraction_tuning.json"
 _TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
@@ -120,7 +120,11 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
         if not isinstance(shared["strategy"], str):
             raise TypeError("strategy")
         ontology = content["ontology"]["fingerprint"]
-        name = model if model is not None else spec_from_file(next(iter(models)), file, trust=trust)
+        name = next(iter(models)) if model is None else model
+        if is_dictionary(name):
+            name = DICTIONARY
+        elif model is None:
+            spec_from_file(name, file, trust=trust)
     except (KeyError, TypeError, StopIteration) as error:
         raise _incomplete_record_error(file) from error
     if name not in models:
@@ -177,23 +181,13 @@ class TunedModel:
     def frontier(self) -> list[int]:
         """The Pareto-optimal trials of the grid in precision and recall, by increasing recall."""
         n_trials = len(self.tuning.grid)
-        return pareto_frontier(self.trials.precision[:n_trials], self.trials.recall[:n_trials])
+        return pareto_front(-self.trials.recall[:n_trials], self.trials.precision[:n_trials])[::-1]
 
 
 def deployed_trial(tuning: TuningRecord) -> int:
     """The best trial, or that of the default parameters if no trial scores higher."""
     default = tuning.baseline
     return tuning.best if default is None or tuning.trials[default].value < tuning.optimistic else default
-
-
-def pareto_frontier(precision: Sequence[float] | Floats, recall: Sequence[float] | Floats) -> list[int]:
-    """The points that no other one beats, by increasing recall; of equal points only the first is included."""
-    known = [place for place, (p, r) in enumerate(zip(precision, recall, strict=True)) if not (isnan(p) or isnan(r))]
-    edge: list[int] = []
-    for place in sorted(known, key=lambda place: (-recall[place], -precision[place], place)):
-        if not edge or precision[place] > precision[edge[-1]]:
-            edge.append(place)
-    return edge[::-1]
 
 
 @dataclass(frozen=True, eq=False)

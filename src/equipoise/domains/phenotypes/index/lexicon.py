@@ -39,6 +39,8 @@ _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _GERMAN_ENDINGS = ("ern", "em", "en", "er", "es", "e", "n", "s", "t")
 _MIN_STEM = 3
 _MIN_COGNATE_STEM = 4
+_N_ITERATIONS, _MIN_PROBABILITY = 6, 0.15
+"""Of IBM Model 1: the iterations, and the smallest probability of a translation."""
 
 
 def split_words(text: str) -> list[str]:
@@ -140,7 +142,7 @@ class Translations:
             labels.setdefault(" ".join(split_words(translated)), label)
         return labels
 
-    def words(self, n_iterations: int = 6, min_probability: float = 0.15) -> Lexicon:
+    def words(self) -> Lexicon:
         """The words of the labels with their most probable equivalent, by IBM Model 1.
 
         A label of one word, such as Muskelschwäche, is a word with the label of its term as its equivalent.
@@ -154,19 +156,17 @@ class Translations:
         for foreign, english in sentences:
             if len(foreign) == 1 and english:
                 lexicon.setdefault(foreign[0], " ".join(english))
-        probabilities = _translation_probabilities(sentences, n_iterations)
+        probabilities = _translation_probabilities(sentences)
         for (english_word, word), p in sorted(probabilities.items(), key=lambda item: (-item[1], item[0])):
-            if p >= min_probability:
+            if p >= _MIN_PROBABILITY:
                 lexicon.setdefault(word, english_word)
         return lexicon
 
 
-def _translation_probabilities(
-    sentences: Sequence[tuple[list[str], list[str]]], n_iterations: int
-) -> dict[tuple[str, str], float]:
+def _translation_probabilities(sentences: Sequence[tuple[list[str], list[str]]]) -> dict[tuple[str, str], float]:
     """t(english | foreign) of IBM Model 1 after expectation maximisation from uniform probabilities."""
     t = {(english, foreign): 1.0 for left, right in sentences for english in right for foreign in left}
-    for _ in range(n_iterations):
+    for _ in range(_N_ITERATIONS):
         counts: dict[tuple[str, str], float] = defaultdict(float)
         totals: dict[str, float] = defaultdict(float)
         for left, right in sentences:

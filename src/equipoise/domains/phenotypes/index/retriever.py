@@ -231,12 +231,12 @@ class TermRetriever:
         other._projected = None
         return other
 
-    def component_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> TermBlocks:
+    def component_blocks(self, queries: Iterable[str]) -> TermBlocks:
         """The scores of all components for a few queries at a time, from which any strategy can aggregate.
 
         The next block may reuse the array.
         """
-        return self._blocks(check_nonempty_texts(queries, "queries"), block_bytes, len(self.components))
+        return self._blocks(check_nonempty_texts(queries, "queries"), _BLOCK_BYTES, len(self.components))
 
     def score_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> TermBlocks:
         """The scores of all terms for a few queries at a time: a slice of queries and (queries, terms)."""
