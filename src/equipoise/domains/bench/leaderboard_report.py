@@ -113,8 +113,7 @@ def _columns(analysis: LeaderboardAnalysis) -> list[ReportColumn]:
 
 
 def _number_column(head: str, cells: Sequence[str], values: Sequence[float], rank: int) -> ReportColumn:
-    """A column for which no name is shortened."""
-    return ReportColumn(head, cells, right=True, rank=rank, extra=rank > 0, values={head: values})
+    return ReportColumn(head, cells, right=True, rank=rank, values={head: values})
 
 
 def _statuses(analysis: LeaderboardAnalysis) -> list[str]:
@@ -185,9 +184,13 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     """How the intervals and tests were computed."""
     config = analysis.config
     level = format_percent(config.confidence_level)
-    resampled = {"datasets": "data sets", "units": "units within the data sets", "both": "data sets and their units"}
+    resampled = {
+        "datasets": "data sets",
+        "units": "examples within the data sets",
+        "both": "data sets and their examples",
+    }
     if len(analysis.table.datasets) == 1 and analysis.resample == "datasets":
-        return ["A single data set without scores per unit cannot be resampled, so all ranks remain possible."]
+        return ["A single data set without a score per example cannot be resampled, so all ranks remain possible."]
     by_fallback = analysis.aggregate == "borda" and not analysis.table.is_comparable
     reason = "Scores have different scales, so models" if by_fallback else "Models"
     overlap = "may overlap although the paired difference of two models is significant."

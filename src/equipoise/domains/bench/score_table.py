@@ -69,7 +69,8 @@ class ScoreTable:
             scores[:, column] = _shared_means(values)
             if np.isnan(scores[:, column]).all():
                 raise PairingError(
-                    f"{name}: the models on {dataset} share no unit", hint="give the same unit ids for every model"
+                    f"{name}: the models on {dataset} share no example",
+                    hint="give the same ids of examples for every model",
                 )
             if list(ids) != [""]:
                 units[dataset] = values
@@ -373,7 +374,7 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
             possible = f"the smallest possible number is {sizes[0]:,}" if sizes else none
             cells = {model: table.printed.get((model, name)) for model in table.models}
             printed = [f"{model}: {cell.text}" for model, cell in cells.items() if cell is not None]
-            message = f"the printed accuracies are impossible with {pluralize(stated, 'unit')}; {possible}"
+            message = f"the printed accuracies are impossible with {pluralize(stated, 'example')}; {possible}"
             yield Observation(name, message, evidence_names(printed))
 
 

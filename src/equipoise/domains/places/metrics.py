@@ -83,11 +83,11 @@ def rank_distribution(ranking: Ranking) -> Floats:
     not retrieved has no rank, so that shares may add up to less than 1.
     """
     if not len(ranking):
-        raise UndefinedError("there are no units, so there are no ranks")
+        raise UndefinedError("there are no visits, so there are no ranks")
     if (ranking.counts != 1).any():
         raise UndefinedError(
-            "the rank distribution needs one target per unit",
-            hint="units with none or several have no such rank",
+            "the rank distribution needs one target per visit",
+            hint="visits with none or several have no such rank",
         )
     retrieved = ranking.retrieved
     above, size = ranking.above[retrieved], ranking.tied[retrieved] + 1
