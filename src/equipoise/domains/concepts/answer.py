@@ -108,13 +108,12 @@ def truth_comparison(evaluation: ConceptEvaluation, deciding: ScoreComparison) -
         tasks = [task for task in evaluation.weights if CONCEPT_SCORES[task].truth]
         has_weights = len({evaluation.weights[task] for task in tasks}) > 1
         metric, data = "weighted task mean" if has_weights else "task mean", name
-    n = max(estimate.n for estimate in deciding.ground_truth.values())
     return Comparison(
         systems=models,
         metrics=(truth,),
         primary=truth,
         better=Direction.UP,
-        n=n,
+        n=max(estimate.n for estimate in deciding.ground_truth.values()),
         clusters=None,
         estimates={model: {truth: deciding.ground_truth[model]} for model in models},
         contrasts=tuple(_contrast(deciding, a, b) for a, b in combinations(models, 2)),
