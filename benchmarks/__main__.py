@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -22,6 +24,8 @@ from benchmarks.row import HEAD, Row
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
 TABLE_START, TABLE_END = "<!-- table: written by python -m benchmarks -->", "<!-- end of table -->"
+SHARED_MACHINE = "Unless a section has its own line: "
+"""Before the machine of most sections."""
 
 
 def main() -> None:
@@ -83,14 +87,46 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
 
 
 def replace_section(page: str, name: str, text: str) -> str:
-    """The page with this section replaced between the markers, and the sections sorted by name."""
+    """The page with this section replaced between the markers, and the sections sorted by name.
+
+    The machine of most sections is stated once, before them.
+    """
     head, _, rest = page.partition(TABLE_START)
     table_text, _, tail = rest.partition(TABLE_END)
-    chunks = re.split(r"^(?=### )", table_text, flags=re.MULTILINE)
-    sections = {chunk[4:].partition(":")[0]: chunk.strip() for chunk in chunks if chunk.startswith("### ")}
-    sections[name] = text
-    sections_text = "\n\n".join(sections[title] for title in sorted(sections))
-    return f"{head}{TABLE_START}\n\n{sections_text}\n\n{TABLE_END}{tail}"
+    first, *chunks = re.split(r"^(?=### )", table_text, flags=re.MULTILINE)
+    shared = first.strip().removeprefix(SHARED_MACHINE)
+    sections = [StoredSection.parse(chunk, shared) for chunk in (*chunks, text)]
+    by_name = {section.name: section for section in sections}
+    machine, _ = Counter(section.machine for section in by_name.values()).most_common(1)[0]
+    texts = "\n\n".join(by_name[key].without(machine) for key in sorted(by_name))
+    return f"{head}{TABLE_START}\n\n{SHARED_MACHINE}{machine}\n\n{texts}\n\n{TABLE_END}{tail}"
+
+
+@dataclass(frozen=True)
+class StoredSection:
+    """A section of the page: its title, machine and tables."""
+
+    title: str
+    machine: str
+    tables: str
+
+    @classmethod
+    def parse(cls, text: str, shared_machine: str) -> StoredSection:
+        """A section with its own machine, or with the shared one."""
+        title, _, body = text.strip().partition("\n\n")
+        if body.startswith("|"):
+            return cls(title, shared_machine, body)
+        machine, _, tables = body.partition("\n\n")
+        return cls(title, machine, tables)
+
+    @property
+    def name(self) -> str:
+        """The name of the module."""
+        return self.title.removeprefix("### ").partition(":")[0]
+
+    def without(self, machine: str) -> str:
+        """The text, without the machine if it is this one."""
+        return "\n\n".join([self.title, *([] if self.machine == machine else [self.machine]), self.tables])
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def rows(quick: bool) -> list[Row]:
     """CPU seconds with one thread, unless stated otherwise; packages that are not installed are skipped."""
     lines: list[Row] = []
     if is_installed("minilm") and find_spec("onnxruntime") and find_spec("sentence_transformers"):
-        lines += minilm(300 if quick else 5_000, 1)
+        lines.append(minilm(300 if quick else 5_000, 1))
         lines += short(200 if quick else 2_000)
         lines.append(processes(400))
         lines.append(start(2 if quick else 3))
@@ -42,7 +42,7 @@ def rows(quick: bool) -> list[Row]:
     return lines
 
 
-def minilm(count: int, times: int) -> list[Row]:
+def minilm(count: int, times: int) -> Row:
     """Whole calls, including tokenization, and their rate relative to a matrix product of numpy."""
     texts = random_texts(count, 5, 250)
     model = embedder("minilm", cache=False)
@@ -64,15 +64,12 @@ def minilm(count: int, times: int) -> list[Row]:
     percentages = [
         100 * result.report.tokens * FLOP_PER_TOKEN / duration / rate for duration in (seconds, peer_seconds)
     ]
-    name = f"MiniLM, {count:,} texts of 5 to 250 tokens"
-    return [
-        Row(name, seconds, "SentenceTransformer.encode", peer_seconds, target=1.0, note=f"1 - cosine {difference:.0e}"),
-        Row(
-            f"{name}, relative to numpy's matrix product ({rate / 1e9:.0f} GFLOP/s)", percentages[0],
-            "sentence-transformers", percentages[1],
-            goal="within", unit="%",
-        ),
-    ]  # fmt: skip
+    note = (
+        f"1 - cosine {difference:.0e}; {percentages[0]:.3g} % of the rate of numpy's matrix product "
+        f"({rate / 1e9:.0f} GFLOP/s), theirs {percentages[1]:.3g} %"
+    )
+    task = f"MiniLM, {count:,} texts of 5 to 250 tokens"
+    return Row(task, seconds, "SentenceTransformer.encode", peer_seconds, target=1.0, note=note)
 
 
 def short(count: int) -> list[Row]:

@@ -58,7 +58,7 @@ def comparison_row(
     times: int = 1,
 ) -> Row:
     """Tune one model over the grid with both packages and the matching rule of the peer; accuracies must be equal."""
-    config = FairConfig(matcher="source")
+    config = FairConfig(matcher="embedding-eval")
     our_seconds, our_result = fastest(
         lambda: optimize_model(Model(encode), text, questions, config=config, cache=False, **grid), times=times
     )

@@ -24,6 +24,7 @@ from mkdocs.structure.files import File, Files
 from equipoise.checks.base import all_checks
 from equipoise.cli.explain import InfoPage, find_explanations
 from equipoise.cli.main import cli
+from equipoise.cli.options import HelpContext
 from equipoise.metrics.parser import builtin
 from equipoise.runs.inferiority_test import BOUNDS
 from equipoise.stats.multiple_comparisons import CORRECTIONS
@@ -91,9 +92,7 @@ def _metrics() -> Iterator[tuple[str, str]]:
 
 
 def _metric(kind: str, symbol: str) -> str:
-    page = next(
-        page for page in find_explanations(symbol, builtin()) if page.facts["evidence"].partition(":")[0] == kind
-    )
+    page = next(page for page in find_explanations(symbol, builtin()) if page.facts["input"].partition(":")[0] == kind)
     metric_declaration = next(metric for metric in builtin() if (metric.evidence.kind, metric.symbol) == (kind, symbol))
     return _markdown(page, formula=metric_declaration.formula)
 
@@ -181,10 +180,10 @@ def _public_module(module: str) -> tuple[str, ModuleType]:
 
 def _commands() -> str:
     lines = ["# Commands", ""]
-    context = click.Context(cli, info_name="eq", color=False, max_content_width=100, terminal_width=100)
+    context = HelpContext(cli, info_name="eq", color=False, max_content_width=100, terminal_width=100)
     for path, command in _subcommands(cli, context):
         lines += [f"{'#' * min(4, len(path) + 1)} {' '.join(['eq', *path])}", ""]
-        inner = click.Context(command, info_name=" ".join(["eq", *path]), max_content_width=100, terminal_width=100)
+        inner = HelpContext(command, info_name=" ".join(["eq", *path]), max_content_width=100, terminal_width=100)
         lines += ["```text", command.get_help(inner), "```", ""]
     return "\n".join(lines)
 

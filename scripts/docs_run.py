@@ -2,8 +2,8 @@
 
 A hook of mkdocs. In a page, a block marked ``eq`` holds commands, one per line, and a block marked ``python run`` holds
 code. All blocks of a page share a folder and a namespace. The folder starts with the sample data. A failing command
-fails the build, unless its line ends with ``# exit N``; ``# width N`` gives a command a wider terminal. Images in
-``figures/`` are files that the blocks have written.
+fails the build, unless its line ends with ``# exit N``; ``# width N`` gives a command a wider terminal. Images that are
+not in ``images/`` are files that the blocks have written.
 
 Pages run at the same time, each in its own process. The output is stored in ``build/docs-examples`` under a hash of the
 blocks and of the package, so that a page whose blocks did not change does not run again::
@@ -38,11 +38,9 @@ PACKAGE = Path(equipoise.__file__).parent
 SAMPLES = PACKAGE / "io" / "samples"
 CACHE = Path(__file__).parents[1] / "build" / "docs-examples"
 BLOCK = re.compile(r"^```(eq|python run)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FIGURE = re.compile(r"!\[([^\]]*)\]\((figures/[\w.-]+)\)")
+FIGURE = re.compile(r"!\[([^\]]*)\]\((?!images/)([\w./-]+)\)")
 NOTE = re.compile(r"\s+# (exit|width) (\d+)$")
 WIDTH = "98"
-FOOTNOTE = "*The commands and code on this page were run in a copy of the sample folder, `src/equipoise/io/samples`.*"
-"""Where the files of the examples are: at the end of each page with examples."""
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -71,8 +69,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     stored = json.loads(_cache_file(markdown).read_text(encoding="utf-8"))
     outputs: Iterator[str] = iter(stored["outputs"])
     with_outputs = BLOCK.sub(lambda _: next(outputs), markdown)
-    with_figures = FIGURE.sub(lambda figure: f"![{figure[1]}]({stored['figures'][figure[2]]})", with_outputs)
-    return f"{with_figures.rstrip()}\n\n{FOOTNOTE}\n"
+    return FIGURE.sub(lambda figure: f"![{figure[1]}]({stored['figures'][figure[2]]})", with_outputs)
 
 
 def run_page(markdown: str) -> dict[str, Any]:
@@ -80,7 +77,6 @@ def run_page(markdown: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(SAMPLES, folder, dirs_exist_ok=True)
-        (folder / "figures").mkdir()
         names: dict[str, Any] = {}
         outputs = []
         for kind, source in BLOCK.findall(markdown):

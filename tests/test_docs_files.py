@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import equipoise
 from equipoise import Dataset
 from equipoise.accounts import read_edges, read_tree
 from equipoise.audit.apply_rules import audit_table
@@ -101,3 +102,15 @@ def test_the_beir_folder_is_read(folder: Path) -> None:
 def test_the_concept_set_is_read(folder: Path) -> None:
     concepts = read_concept_set(folder / "concepts")
     assert (len(concepts.pairs), len(concepts.clusters), len(concepts.relations)) == (2, 2, 2)
+
+
+def test_pages_whose_examples_need_sample_files_say_where_they_are() -> None:
+    docs = PAGE.parents[1]
+    samples = Path(equipoise.__file__).parent / "io" / "samples"
+    names = [f"{path.name}/" if path.is_dir() else path.name for path in samples.iterdir()]
+    examples = re.compile(r"^```(?:eq|python run)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    pages = {page: page.read_text("utf-8") for page in docs.rglob("*.md")}
+    users = {page for page, text in pages.items() if any(name in "".join(examples.findall(text)) for name in names)}
+    assert len(users) > 10
+    assert [page for page in users if "setup/install.md#sample-files" not in pages[page]] == []
+    assert "## Sample files" in pages[docs / "setup" / "install.md"]

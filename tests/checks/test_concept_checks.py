@@ -80,10 +80,10 @@ def test_a_space_of_zero_vectors_is_collapsed() -> None:
         assert finding.message == f"only {n_nonzero} of 4 vectors of the concepts are not zero"
 
 
-def test_texts_with_a_vector_of_zeros_are_counted_and_named() -> None:
+def test_texts_with_a_zero_vector_are_counted_and_named() -> None:
     (finding,) = run_checks(ZeroVectors("m", ("qualia", "akrasia"), 9))
     assert finding.code == "EQ313"
-    assert finding.message == "2 of 9 texts have a vector of zeros: 'qualia', 'akrasia'"
+    assert finding.message == "2 of 9 texts have a zero vector: 'qualia', 'akrasia'"
     assert codes(ZeroVectors("m", (), 9)) == []
 
 

@@ -60,7 +60,7 @@ def test_the_chunking_with_most_split_answers_is_reported_with_its_maximum_score
     assert finding.code == "EQ102"
     assert "4 of 10 answers are split between chunks with chunk size 8, overlap 0" in finding.message
     assert "so at most 60 % can be found" in finding.message
-    assert finding.message.endswith("1 of 2 other chunkings splits answers too")
+    assert finding.message.endswith("1 of the 2 other chunk configurations also splits answers")
     assert finding.evidence[:2] == (
         "size 8, overlap 0: 4 answers split, maximum score 60 %",
         "size 60, overlap 0: 1 answer split, maximum score 90 %",

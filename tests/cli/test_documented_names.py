@@ -53,6 +53,11 @@ def test_the_help_shows_one_name_per_option(eq, path: tuple[str, ...], alias: st
     assert alias not in options.split()
 
 
+def test_the_help_lists_a_command_only_in_its_own_group(eq) -> None:
+    assert "extraction" in eq("phenotypes", "--help").stdout
+    assert "extraction" not in eq(*BENCHMARK, "--help").stdout
+
+
 def test_several_models_are_accepted_after_one_or_repeated_options() -> None:
     command: click.Command = cli
     for name in (*BENCHMARK, "run"):

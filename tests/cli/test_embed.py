@@ -217,8 +217,8 @@ def test_bad_texts_are_errors_before_embedding(eq, folder, content, name, argume
     ("model", "code", "expected_text"),
     [
         ("mini", 2, "did you mean minilm?"),
-        ("bm25", 2, "makes rankings"),
-        ("rrf,k=20:wordllama+bm25", 2, "makes rankings"),
+        ("bm25", 2, "ranks documents"),
+        ("rrf,k=20:wordllama+bm25", 2, "ranks documents"),
         ("py:custom_model.Nothing", 2, "cannot be imported"),
         ("openai:text-embedding-3-small", 4, "OPENAI_API_KEY"),
         ("", 2, "the name of the model is empty"),

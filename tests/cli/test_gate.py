@@ -325,7 +325,7 @@ def test_a_second_metric_does_not_hide_a_failure_of_the_first(eq, stored: Stored
 def test_equal_losses_without_variance_fail_beyond_the_margin(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 30), stored("worse", [4] * 30)
     arguments = ("gate", worse, "--no-worse-than", base, "-m", "MR", "--margin")
-    assert_failure(eq(*arguments, "1"), "30 units without variation")
+    assert_failure(eq(*arguments, "1"), "30 values without variation")
     assert eq(*arguments, "3").exit_code == 0
 
 

@@ -47,6 +47,12 @@ def test_help_starts_with_two_examples(eq, path: tuple[str, ...]) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 
+def test_help_does_not_break_names_at_hyphens(eq) -> None:
+    printed = eq("phenotypes", "query", "--help").stdout
+    assert "hp-de.babelon.tsv" in printed
+    assert not re.search(r"\w-$", printed, re.MULTILINE)
+
+
 def test_the_help_lists_every_command_with_its_summary(eq) -> None:
     printed = eq("--help").stdout
     for name, entry in COMMANDS.items():
@@ -98,9 +104,7 @@ def test_every_check_and_test_is_listed(eq) -> None:
 @pytest.mark.parametrize("metric", list(builtin()), ids=lambda metric: f"{metric.evidence.kind}-{metric.symbol}")
 def test_every_metric_has_a_page(eq, metric) -> None:
     pages = json.loads(eq("explain", metric.symbol, "--json").stdout)["pages"]
-    page = next(
-        candidate for candidate in pages if candidate["facts"]["evidence"].split(":")[0] == metric.evidence.kind
-    )
+    page = next(candidate for candidate in pages if candidate["facts"]["input"].split(":")[0] == metric.evidence.kind)
     assert metric.title in page["title"]
     assert page["text"]
     assert ">>>" not in page["text"]
@@ -134,7 +138,7 @@ def test_parameters_select_among_metrics_with_the_same_name(eq, name: str, title
 
 def test_a_name_without_parameters_shows_all_metrics_with_it(eq) -> None:
     pages = json.loads(eq("explain", "P", "--json").stdout)["pages"]
-    assert {page["facts"]["evidence"].split(":")[0] for page in pages} == {"ranking", "labels", "sets"}
+    assert {page["facts"]["input"].split(":")[0] for page in pages} == {"ranking", "labels", "sets"}
 
 
 def test_formulas_are_plain_text(eq) -> None:

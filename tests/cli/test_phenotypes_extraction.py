@@ -142,7 +142,7 @@ def test_external_predictions_are_scored_with_the_dictionary_baseline(eq) -> Non
     common = ("--gold", "corpus", "--ontology", "signs.obo", "--n-resamples", "100")
     result = eq(*GROUP, "score", "--predictions", "tool.csv", *common, "--json")
     assert result.exit_code == 0, result.stderr
-    assert set(json.loads(result.stdout)["estimates"]) == {"tool", "dict:"}
+    assert set(json.loads(result.stdout)["estimates"]) == {"tool", "dict"}
     table_result = eq(*GROUP, "score", "--predictions", "other=tool.csv", *common)
     assert "other" in table_result.stdout
     assert "3 documents without predictions" in table_result.stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +103,30 @@ def test_runs_on_different_units_are_an_error_with_the_difference(eq: Eq, result
     assert "were not measured on the same queries" in result.stderr
     assert "only in good: q99" in result.stderr
     assert not (folder / "report.html").exists()
+
+
+def test_the_hints_for_folders_that_cannot_be_reported_together_work(eq: Eq, results: Path, folder: Path) -> None:
+    def run_commands(hint: str) -> None:
+        commands = [shlex.split(command) for command in hint.splitlines()[0].split("; ")]
+        assert len(commands) == 2
+        for command in commands:
+            result = eq(*command[1:], *(["--no-charts"] if command[1] == "report" else []))
+            assert result.exit_code == 0, result.stderr
+
+    (folder / "other.qrels").write_text("".join(f"q{number:02} 0 d2 1\n" for number in range(12)))
+    eq("score", "good.trec", "--qrels", "other.qrels", "-m", "HR@1", "-o", "other")
+    for arguments in (("report", "results", "other"), ("export", "results", "other", "--to", "csv")):
+        result = eq(*arguments)
+        assert result.exit_code == 2
+        assert "error[E208]" in result.stderr
+        run_commands(result.stderr.split("use a command for each: ")[1])
+    assert "eq report results " in eq("compare", "results", "other").stderr
+
+    shutil.copytree(results, folder / "again")
+    result = eq("report", "results", "again")
+    assert result.exit_code == 2
+    renamed = shlex.split(result.stderr.split("add other names: ")[1].splitlines()[0])
+    assert eq("report", "results", "again", *renamed, "--no-charts").exit_code == 0
 
 
 def test_an_error_does_not_change_an_existing_page(eq: Eq, results: Path, folder: Path) -> None:

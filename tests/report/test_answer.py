@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from equipoise.checks.base import run_checks
 from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
@@ -61,12 +63,12 @@ def compare_models(hit_rates: dict[str, float], n: int = 200, seed: int = 0) -> 
 def test_the_headline_has_the_best_model_the_difference_and_p() -> None:
     answer = comparison_answer(compare_models({"good": 0.9, "bad": 0.3}), AnswerOptions(QUESTIONS))
     assert answer.headline.startswith("good is the best of 2 models on 200 questions: its accuracy is ")
-    assert " points, p = " in answer.headline
+    assert " points, p < 0.001)" in answer.headline
     assert answer.columns[0].cells == ["1", "2"]
 
 
 def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
-    comparison = compare_models({"a": 0.62, "b": 0.6, "c": 0.1})
+    comparison = compare_models({"a": 0.66, "b": 0.6, "c": 0.1}, seed=3)
     answer = comparison_answer(comparison, AnswerOptions(QUESTIONS))
     first, second, third = comparison.order
     assert answer.headline.startswith(f"Inconclusive: {first} has the highest accuracy on 200 questions")
@@ -96,6 +98,44 @@ def test_units_are_called_by_their_noun() -> None:
     text = printed(comparison_answer(comparison, AnswerOptions(comparison.words)).parts())
     assert "27 queries" in text
     assert "unit" not in text
+
+
+def test_a_finding_states_the_missing_scores() -> None:
+    values = {"x": [1, 0, 1, nan], "y": [1, nan, 0, 1], "z": [1, 1, 1, 1]}
+    results = [result_from_values(name, range(4), {"accuracy": column}) for name, column in values.items()]
+    comparison = compare_results(results, config=QUICK)
+    assert (comparison.n_scored, comparison.scores["x"]) == (2, 1.0)
+    answer = comparison_answer(comparison, AnswerOptions(comparison.words))
+    assert "on 2 units (1.00)" in answer.headline
+    assert answer.columns[2].cells == ["1.00", "1.00", "0.50"]
+    (finding,) = (finding for finding in run_checks(comparison) if finding.code == "EQ208")
+    assert finding.message == "missing values of Acc: 1 (x), 1 (y) of 4, so all systems are compared on 2 units"
+
+
+def test_metrics_that_prefer_another_system_are_named() -> None:
+    rng = np.random.default_rng(0)
+    values = {"a": {"x": rng.random(80), "y": rng.random(80), "z": rng.random(80)}}
+    values["b"] = {
+        "x": values["a"]["x"] - 0.3,
+        "y": values["a"]["y"] + 0.2,
+        "z": values["a"]["z"] + 0.01 * rng.normal(size=80),
+    }
+    results = [result_from_values(name, range(80), columns, bounds=(-1.0, 2.0)) for name, columns in values.items()]
+    comparison = compare_results(results, config=QUICK)
+    notes = comparison_answer(comparison, AnswerOptions(comparison.words)).notes
+    assert comparison.leader == "a"
+    assert "By y, b is significantly better than a." in notes
+
+
+@pytest.mark.parametrize("significant", [False, True])
+def test_uninformative_setups_have_no_sample_size_unless_pairs_differ(significant: bool) -> None:
+    comparison = compare_models({"a": 0.08, "b": 0.07})
+    if significant:
+        (pair,) = comparison.contrasts
+        comparison = replace(comparison, contrasts=(replace(pair, adjusted=0.01, difference=0.2),))
+    answer = comparison_answer(comparison, AnswerOptions(QUESTIONS))
+    assert answer.headline.startswith("No model is significantly better than chance")
+    assert any("question" in note for note in answer.notes) == significant
 
 
 def test_results_of_different_kinds_have_no_common_noun() -> None:

@@ -182,7 +182,16 @@ def test_binary_values_get_wilson_intervals_over_defined_units() -> None:
 def test_differences_of_0_and_1_get_no_wilson_interval() -> None:
     interval = interval_of([1.0, 0.0, 0.0] * 10, bounds=[(-1.0, 1.0)])
     assert interval.method == "gaffke"
-    assert interval_of([0.0] * 30, bounds=[(-1.0, 1.0)]).reason == "all values are equal"
+    assert interval_of([0.0] * 30, bounds=[(-1.0, 1.0)]).method == "gaffke"
+
+
+@pytest.mark.parametrize(("value", "n"), [(0.5, 5), (0.18, 50), (0.2, 3000)])
+def test_equal_values_between_bounds_get_the_interval_of_half_a_unit_at_a_bound(value: float, n: int) -> None:
+    # The weight of the n units is a beta variate with parameters n and 1/2.
+    weight = stats.beta.ppf(0.025, n, 0.5)
+    interval = interval_of([value] * n, bounds=[(0.0, 1.0)])
+    assert (interval.low, interval.high) == pytest.approx((value * weight, 1 - (1 - value) * weight), abs=0.15 / n)
+    assert interval_of([value] * n, bounds=[(0.0, np.inf)]).reason == "all values are equal"
 
 
 def test_clusters_of_equal_binary_values_count_as_one_unit() -> None:
@@ -341,7 +350,7 @@ def undefined_below(rows: NumberRows, min_distinct: int) -> float:
     [
         (mean_of, 0, "no defined value"),
         (mean_of, 1, "one value"),
-        (mean_of, 4, "4 units are too few to resample"),
+        (mean_of, 4, "4 values are too few to resample"),
         (lambda rows: float("nan"), 30, "the value is undefined"),
         (lambda rows: 0.7, 30, "every resample gives the same value"),
         (lambda rows: undefined_below(rows, 30), 30, "undefined on 50 of 50 resamples"),

@@ -89,9 +89,45 @@ def test_p_of_binary_differences_does_not_depend_on_the_scale():
     assert len(set(p)) == 1
 
 
-def test_p_is_never_zero_and_counts_the_observed_pattern():
-    assert sign_flip_test(np.ones((500, 1)), n_permutations=999, rng=rng())[0] == 1 / 1000
+def test_p_is_never_below_that_of_the_observed_pattern():
+    assert 2.0**-499 <= sign_flip_test(np.ones((500, 1)), n_permutations=999, rng=rng())[0] < 1.1 * 2.0**-499
+    assert sign_flip_test(np.ones((5000, 1)), n_permutations=999, rng=rng())[0] > 0
     assert sign_flip_test(np.ones((5, 1)), n_permutations=999, rng=rng())[0] == 2 / 32
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1 / 3])
+def test_tiny_p_values_of_binary_data_agree_with_the_binomial_test(scale):
+    counts = [(30, 5), (60, 10), (80, 10), (25, 2), (18, 0), (200, 0), (150, 50)]
+    table = np.column_stack(
+        [np.r_[np.ones(wins), -np.ones(losses), np.zeros(200 - wins - losses)] for wins, losses in counts]
+    )
+    for alternative in ("two-sided", "greater"):
+        exact = [stats.binomtest(wins, wins + losses, alternative=alternative).pvalue for wins, losses in counts]
+        p = sign_flip_test(scale * table, alternative=alternative, rng=rng())
+        assert np.log(p) == pytest.approx(np.log(exact), abs=0.25)
+        assert sign_flip_test(
+            -scale * table, alternative=alternative.replace("greater", "less"), rng=rng()
+        ) == pytest.approx(p)
+
+
+def test_tiny_p_values_of_graded_data_agree_with_the_exact_distribution():
+    table = rng(30).integers(-3, 8, size=(60, 5))
+    exact = []
+    for column in table.T:  # the distribution of the total by convolution
+        probabilities = np.ones(1)
+        for value in np.abs(column):
+            probabilities = np.convolve(probabilities, np.r_[0.5, np.zeros(2 * value - 1), 0.5] if value else [1.0])
+        exact.append(2 * probabilities[-((np.abs(column).sum() - column.sum()) // 2) * 2 - 1 :].sum())
+    p = sign_flip_test(table / 8, rng=rng())
+    assert max(exact) < 1e-3
+    assert np.log(p) == pytest.approx(np.log(exact), abs=0.25)
+
+
+@settings(max_examples=30)
+@given(st.integers(14, 60), st.integers(0, 2**32 - 1))
+def test_importance_sampling_has_the_exact_p_of_equal_differences(n, seed):
+    p = sign_flip_test(np.full((n, 1), 0.3), n_permutations=200, rng=rng(seed))[0]
+    assert 2.0 ** (1 - n) <= p < 1.2 * 2.0 ** (1 - n)
 
 
 def test_p_depends_on_the_seed_and_not_on_other_columns():

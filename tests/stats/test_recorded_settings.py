@@ -31,12 +31,12 @@ def test_equal_unit_ids_of_different_data_raise_pairing_error(part: str) -> None
 
 def test_different_matchers_raise_pairing_error() -> None:
     with pytest.raises(PairingError):
-        compare([result("a", matcher="words"), result("b", matcher="source")])
+        compare([result("a", matcher="words"), result("b", matcher="embedding-eval")])
 
 
 def test_results_are_compared_with_the_first_recorded_matcher() -> None:
     with pytest.raises(PairingError):
-        compare([result("a"), result("b", matcher="words"), result("c", matcher="source")])
+        compare([result("a"), result("b", matcher="words"), result("c", matcher="embedding-eval")])
 
 
 def test_unrecorded_settings_are_not_compared() -> None:

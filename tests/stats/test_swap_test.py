@@ -78,8 +78,18 @@ def test_sampled_swaps_approximate_the_exact_p_and_p_is_never_zero() -> None:
     first, second = Sets.of(gold, one), Sets.of(gold, other)
     exact, sampled = swap_test(first, second, 5_000).p(0, 1), swap_test(first, second, 2_000).p(0, 1)
     assert sampled == pytest.approx(exact, abs=0.05)
-    assert swap_test(Sets.of(gold, gold), second, 500).p(0, 1) >= 1 / 501
+    assert swap_test(Sets.of(gold, gold), second, 500).p(0, 1) >= 2.0**-10
     assert swap_test(first, first, 500).p(0, 1) == 1.0
+
+
+@pytest.mark.parametrize(("skill", "other_skill"), [(0.95, 0.5), (0.5, 0.9), (1.0, 0.6)])
+def test_tiny_p_values_agree_with_the_enumeration(skill: float, other_skill: float) -> None:
+    gold, one = corpus(16, 1, skill)
+    _, other = corpus(16, 2, other_skill)
+    first, second = Sets.of(gold, one), Sets.of(gold, other)
+    exact, sampled = swap_test(first, second, 2**17).p(0, 1), swap_test(first, second, 300).p(0, 1)
+    assert exact < 0.01
+    assert sampled == pytest.approx(exact, rel=0.3)
 
 
 def test_equal_systems_are_rarely_significantly_different() -> None:
@@ -129,12 +139,22 @@ def test_captions_of_correlations_do_not_mention_permutations() -> None:
     assert comparison.to_dict()["contrasts"][0]["test"] == "paired bootstrap"
 
 
-def test_captions_state_differences_over_fewer_documents() -> None:
+def test_documents_that_are_undefined_for_one_system_are_left_out_for_all() -> None:
     gold, one = corpus(12, 1, 0.9)
     other = {**one, "d3": set()}
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
-    comparison = compare(systems, "P(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
-    assert "where both systems have a value" in comparison_caption(comparison)
-    assert "P(average=macro) (11 documents)" in comparison_caption(comparison)
-    complete_comparison = compare(systems, "R(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
-    assert "both systems" not in comparison_caption(complete_comparison)
+    config = StatsConfig(n_permutations=100, n_resamples=100)
+    comparison = compare(systems, "P(average=macro)", config=config)
+    assert {estimates["P(average=macro)"].n for estimates in comparison.estimates.values()} == {11}
+    assert comparison.scores["one"] == comparison.scores["other"]
+    (finding,) = (finding for finding in comparison.findings if finding.code == "EQ208")
+    assert finding.message == "missing values of P(average=macro): 1 of 12, so all systems are compared on 11 documents"
+    rest = [name for name in gold if name != "d3"]
+    evidence = Sets.of({name: gold[name] for name in rest}, {name: one[name] for name in rest})
+    expected = evaluate(evidence, "P(average=macro)", config=config)["P(average=macro)"]
+    assert comparison.estimates["one"]["P(average=macro)"].chance == expected.chance
+    assert comparison.estimates["one"]["P(average=macro)"].interval.low == pytest.approx(
+        expected.interval.low, abs=0.05
+    )
+    complete_comparison = compare(systems, "R(average=macro)", config=config)
+    assert "EQ208" not in {finding.code for finding in complete_comparison.findings}

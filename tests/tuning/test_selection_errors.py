@@ -139,4 +139,4 @@ def test_clear_differences_are_significant_and_p_is_never_zero() -> None:
     difference = nested_cv(good_hits, folds).value - nested_cv(poor_hits, folds).value
     interval, p = bootstrap_difference(difference, good_errors - poor_errors, 99)
     assert interval.low > 0.3
-    assert p == pytest.approx(1 / 401)
+    assert 0 < p < 1 / 401

@@ -275,7 +275,7 @@ def test_a_run_without_metrics_is_listed_without_a_report(tmp_path: Path, serve,
 def test_a_large_comparison_shows_a_waiting_page_before_the_report(
     tmp_path: Path, serve, store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("equipoise.view.app.LARGE_RUN_UNITS", 10)
+    monkeypatch.setattr("equipoise.view.app.LARGE_PAGE_VALUES", 10)
     monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 0.0)
     may_finish = Event()
 

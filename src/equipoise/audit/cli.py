@@ -39,7 +39,7 @@ def audit_summary(audit: Audit) -> str:
 
     >>> from equipoise.audit.apply_rules import audit_table
     >>> audit_summary(audit_table({"HR@1": 0.31, "MRR": 0.42}))
-    'No impossible value was found. That does not mean that the values are correct.'
+    'No impossible value was found, which does not mean that the values are correct.'
     """
     impossible, misleading = audit.impossible, audit.misleading
     sentences = []
@@ -50,7 +50,8 @@ def audit_summary(audit: Audit) -> str:
     sentences += _conditional(audit.findings)
     if audit.issues:
         return " ".join(sentences)
-    return " ".join(["No impossible value was found.", *sentences, "That does not mean that the values are correct."])
+    nothing = "No impossible value was found, which does not mean that the values are correct."
+    return " ".join([nothing, *sentences])
 
 
 def _conditional(findings: Sequence[Finding]) -> list[str]:
@@ -83,16 +84,14 @@ if no unrounded number fits. Each finding shows its derivation.
 A column of scores without percent signs is read as percentages or as fractions, whichever fits all of its values;
 --percent and --fractions override this. A file that cannot be read is reported, and the others are audited.
 
-Exit with status 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. Issues are impossible
-values, and values that are possible but misleading: an interval around the best of several configurations (EQ413), a
-component that does not depend on the system (EQ414) or rewards the opposite of what its name says (EQ415), and vectors
-that all point in one direction (EQ418).
+Exit status: 1 on findings of severity issue, 3 if some files could not be read, 0 otherwise. eq ls checks lists the
+issues.
 """
 
 
 @options.command(help=HELP, short_help="Find impossible values in a published table.")
 @click.argument("tables", metavar="TABLE...", nargs=-1)
-@click.option("--n", type=int, help="Number of queries, or other units, that every value is a mean of.")
+@click.option("--n", type=int, help="Number of queries (or other units) over which every value is averaged.")
 @click.option("--one-relevant", is_flag=True, help="Every query has one relevant item.")
 @click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
 @click.option("--no-ties", is_flag=True, help="Every query is a hit or a miss; ties are not averaged.")

@@ -27,6 +27,8 @@ MAX_TRUNCATION_GAP = 0.01
 """The largest difference in the share of truncated texts that hardly changes a score."""
 EQUAL_COST_RATIO = 0.9
 """Below this ratio to the highest cost a system spends less, beyond rounding."""
+MIN_PERCENTAGE = 10.0
+"""Percentages of some units are usually at least as large as this."""
 MIN_DIFFERING_UNITS = 10
 """Below this many units that differ, intervals of differences cover 85 to 95 % in simulations."""
 
@@ -179,13 +181,52 @@ def unequal_truncation(compared: ComparedResults) -> Iterator[Observation]:
     )
 
 
+def unequal_scales(compared: ComparedResults) -> Iterator[Observation]:
+    """EQ209: values of one system are fractions and those of another one may be percentages."""
+    first = compared.results[0]
+    for metric in first.per_unit:
+        if any(metric not in result.per_unit or result.evidence is not None for result in compared.results):
+            continue
+        largest = {
+            result.system: float(np.nanmax(np.abs(result.per_unit[metric]), initial=0.0)) for result in compared.results
+        }
+        fractions = [system for system, value in largest.items() if value <= 1.0]
+        percentages = [system for system, value in largest.items() if MIN_PERCENTAGE <= value <= 100.0]
+        if fractions and percentages:
+            yield Observation(
+                ", ".join([*fractions, *percentages]),
+                f"the values of {metric} are at most 1 for {join_names(fractions)}, but up to "
+                f"{largest[percentages[0]]:g} for {percentages[0]}",
+                tuple(with_label(system, f"largest value {value:g}") for system, value in largest.items()),
+            )
+
+
+def missing_scores(comparison: Comparison) -> Iterator[Observation]:
+    """EQ208: systems without a value on some units of the others; metrics with the same gaps share an observation."""
+    metrics_by_gap: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for metric in sorted(comparison.missing, key=lambda name: name != comparison.primary):
+        metrics_by_gap.setdefault(tuple(comparison.missing[metric].items()), []).append(metric)
+    words = comparison.words
+    for gap, metrics in metrics_by_gap.items():
+        systems = [system for system, _ in gap]
+        n_missing = [f"{n:,}" if len(gap) == 1 else f"{n:,} ({system})" for system, n in gap]
+        names = join_names([metric_in_sentence(metric) for metric in metrics])
+        n_compared = max(contrast.n for contrast in comparison.contrasts if contrast.metric == metrics[0])
+        rest = f"all {words.system}s are compared on {words.units(n_compared)}" if n_compared else "nothing is compared"
+        yield Observation(
+            ", ".join(systems),
+            f"missing values of {names}: {join_names(n_missing)} of {comparison.n:,}, so {rest}",
+            tuple(with_label(system, f"{n:,} missing") for system, n in gap),
+            "" if n_compared else f"leave out {join_names(systems)}",
+        )
+
+
 def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     """EQ304: pairs that are not significantly different, but would be with more units."""
-    undecided = [pair for pair in comparison.undecided if pair.needed.value > pair.n]
-    if not undecided:
+    planned = [pair for pair in comparison.undecided if pair.n < pair.needed.value and pair.needed.is_realistic(pair.n)]
+    if not planned:
         return
-    first = undecided[0]
-    n_others = len(undecided) - 1
+    first, n_others = planned[0], len(comparison.undecided) - 1
     more = (
         f"; {pluralize(n_others, 'other pair')} {'is' if n_others == 1 else 'are'} not significantly different either"
         if n_others
@@ -196,7 +237,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
         f"about {about(first.needed.value)} {comparison.words.plural} would be needed to distinguish them "
         f"with {format_percent(POWER)} power ({comparison.adjustment}) on "
         f"{metric_in_sentence(comparison.primary)}, but there are only {first.n:,}{more}",
-        tuple(_evidence(comparison, contrast) for contrast in undecided),
+        tuple(_evidence(comparison, contrast) for contrast in planned),
     )
 
 
@@ -243,6 +284,8 @@ CHECKS = declared_checks(
         "EQ204": (ComparedResults, unpaired_units),
         "EQ205": (ComparedResults, unequal_truncation),
         PARTIAL_RUN: (Result, partial_run),
+        "EQ208": (Comparison, missing_scores),
+        "EQ209": (ComparedResults, unequal_scales),
         "EQ304": (Comparison, too_few_units),
         "EQ308": (Comparison, few_differing_units),
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, isclose, isfinite, isnan
+from math import isclose, isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -284,10 +284,11 @@ def _against_chance(estimates: list[Estimate], verdict: str) -> str:
 
 
 def _value_and_chance(estimate: Estimate) -> tuple[str, str]:
-    """The metric with its value and interval, and the chance level."""
+    """The metric with its value and, if it is known, its interval, and the chance level."""
     places = n_decimals(estimate.interval)
     value, chance = format_value(estimate.value, places), format_value(estimate.chance, places)
-    return f"{estimate.metric} {value} {format_interval(estimate.interval, places)}", chance
+    interval = f" {format_interval(estimate.interval, places)}" if estimate.interval.known else ""
+    return f"{estimate.metric} {value}{interval}", chance
 
 
 def _evidence_of_chance(estimate: Estimate) -> str:
@@ -303,7 +304,7 @@ def _near_best(metric: Metric[Any], value: float) -> bool:
 
 def _at_best(metric: Metric[Any], share: float, unit: str) -> str:
     """The number of units with the best value as text; empty if it is unknown."""
-    if share < 0:
+    if isnan(share):
         return ""
     # Rounded in percent, as the tables are.
     units = f"all {plural(unit)}" if share == 1 else f"{round(100 * share, 1):g} % of the {plural(unit)}"
@@ -311,12 +312,12 @@ def _at_best(metric: Metric[Any], share: float, unit: str) -> str:
 
 
 def _share_at_best(metric: Metric[Any], values: Floats | None) -> float:
-    """The share of the defined units at the best value; -1 where there are none."""
+    """The share of the defined units at the best value; NaN if there are none, or no best value."""
     best = metric.bounds[1] if metric.better == Direction.UP else metric.bounds[0]
     if values is None or not isfinite(best):
-        return -1.0
+        return nan
     defined = values[~np.isnan(values)]
-    return float(np.mean(np.isclose(defined, best, rtol=0.0, atol=1e-9))) if len(defined) else -inf
+    return float(np.mean(np.isclose(defined, best, rtol=0.0, atol=1e-9))) if len(defined) else nan
 
 
 def long_tails(scored: ScoredResult) -> Iterator[Observation]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from equipoise.cli import options, output
-from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
+from equipoise.cli.inputs import (
+    EvidenceOptions,
+    SystemInput,
+    needs_labels,
+    parse_systems,
+    read_clusters,
+    separate_experiments,
+)
 from equipoise.cli.output import Output, Step, pass_output
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
@@ -64,7 +71,8 @@ def compare(
     config: StatsConfig,
 ) -> int:
     """See ``HELP``."""
-    inputs = parse_systems(systems)
+    with separate_experiments(systems):
+        inputs = parse_systems(systems)
     if len(inputs) < 2:
         from equipoise.runs.run_folder import find_runs
 
@@ -77,7 +85,7 @@ def compare(
         )
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
-    with out.progress(len(inputs) + 1) as step:
+    with separate_experiments(systems), out.progress(len(inputs) + 1) as step:
         evidence, runs = read_systems(inputs, reading, step, labels=labels, config=config)
         if runs:
             config = options.stats_of_runs(config, [run.result for run in runs])

@@ -56,7 +56,11 @@ def roles() -> list[str]:
     show_default=True,
     help="The role of the texts, which selects the model's prompt.",
 )
-@click.option("--column", metavar="NAME", help="The column with the texts; found by its name if not given.")
+@click.option(
+    "--column",
+    metavar="NAME",
+    help="The column with the texts.  [default: detected by common names, such as text]",
+)
 @click.option("--id-column", metavar="NAME", help="The column with the ids of the texts.")
 @click.option("--skip-blank", is_flag=True, help="Skip blank texts.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")

@@ -370,23 +370,20 @@ def _metavar(option: click.Option) -> str:
 
 
 def _all_options() -> list[_CommandOption]:
-    """The options of all commands. A command with two paths is listed under the shorter one."""
+    """The options of all commands."""
     from equipoise.cli.main import cli
 
-    commands: dict[click.Command, str] = {}
-
-    def collect(command: click.Command, path: str) -> None:
+    def collect(command: click.Command, path: str) -> Iterator[_CommandOption]:
+        if not isinstance(command, click.Group):
+            yield from _options_of(command, path)
+            return
         context = click.Context(command)
-        if isinstance(command, click.Group):
-            for name in command.list_commands(context):
-                child = command.get_command(context, name)
-                if child is not None:
-                    collect(child, f"{path} {name}".strip())
-        elif command not in commands or len(path) < len(commands[command]):
-            commands[command] = path
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            if child is not None:
+                yield from collect(child, f"{path} {name}".strip())
 
-    collect(cli, "")
-    return [option for command, path in commands.items() for option in _options_of(command, path)]
+    return list(collect(cli, ""))
 
 
 def _options_of(command: click.Command, path: str) -> Iterator[_CommandOption]:
@@ -649,7 +646,7 @@ def _page(metric: Metric[Any]) -> InfoPage:
         {
             "formula": plain_formula(metric.formula),
             "range": f"{format_bounds(metric.bounds)}{unit}; {direction} is better",
-            "evidence": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
+            "input": ": ".join(filter(None, (metric.evidence.kind, EVIDENCE.get(metric.evidence.kind)))),
             "undefined": "" if custom else metric.undefined.replace("a unit ", "a unit (such as a query) ", 1),
             "ties": "" if custom else BY_ID if metric.symbol in TIES_BY_ID else TIES.get(metric.evidence.kind, ""),
             "chance": _chance(metric),

@@ -34,12 +34,13 @@ non-inferiority test: with few queries, a loss is rarely significant. The metric
 
 The default test is the sign-flip randomisation test, or, with a margin, Student's t test of the loss beyond the
 margin. --test bounds assumes only the bounds of the metric (Gaffke's bound); it has less power, but stays
-valid if a few differences are very large. A metric that is not a mean over queries, such as MedianRank, uses the
+valid if a few differences are very large. For tuned runs, the larger p of the test and of the bootstrap errors of the
+scores is used, as in eq compare. A metric that is not a mean over queries, such as MedianRank, uses the
 bootstrap interval of its difference, without adjustment.
 
 The gate also fails if the comparison is not valid: missing queries, runs that were scored in
 different ways, runs that are incomplete or tuned on the queries they are scored on (EQ201), undefined
-scores, and too few queries for any p value to be significant.
+scores, and a loss on too few queries for any p value to be significant.
 """
 
 

@@ -156,7 +156,7 @@ def geometries() -> list[str]:
     type=options.ChoiceWithHint("geometry", geometries),
     default="cosine",
     show_default=True,
-    help="How vectors are compared.",
+    help="Similarity or distance of vectors.",
 )
 @click.option(
     "--option",

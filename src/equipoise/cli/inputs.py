@@ -20,6 +20,7 @@ from equipoise.errors import (
     FormatError,
     InputError,
     NotFiniteError,
+    PairingError,
     ParameterError,
     ShapeError,
     StoreError,
@@ -147,6 +148,46 @@ def _systems_at(word: str) -> list[SystemInput]:
             "use all of them",
         )
     return [SystemInput.of(str(run)) for run in runs]
+
+
+@contextmanager
+def separate_experiments(
+    words: Sequence[str], command: str = "eq report {runs} -o report-{number}.html"
+) -> Iterator[None]:
+    """An error about runs that cannot be compared gets a hint for runs on different data: a command for each data.
+
+    ``words`` are run directories, or folders of them; ``command`` has places for {runs} and a {number}.
+    """
+    try:
+        yield
+    except (DuplicateError, ParameterError) as error:
+        groups = _by_data(words)
+        if len(groups) < 2:
+            raise
+        commands = [command.format(runs=shlex.join(group), number=place) for place, group in enumerate(groups, 1)]
+        raise PairingError(
+            f"{groups[0][0]} and {groups[1][0]} are results on different data, which cannot be compared",
+            hint=f"use a command for each: {'; '.join(commands)}",
+        ) from error
+
+
+def _by_data(words: Sequence[str]) -> list[list[str]]:
+    """The folders of stored runs in groups with the same data; a single one by the folders in it."""
+    from equipoise.runs.manifest import read_manifest
+    from equipoise.runs.run_folder import find_runs
+
+    groups: dict[frozenset[str], list[str]] = {}
+    for word in words:
+        path = word if Path(word).exists() else word.partition("=")[2]
+        runs = find_runs(path) if Path(path).is_dir() else []
+        parts = {word: runs}
+        if len(words) == 1:
+            parts = {str(run.parent): [other for other in runs if other.parent == run.parent] for run in runs}
+        for part, members in parts.items():
+            data = frozenset(filter(None, (sha for run in members for sha in read_manifest(run).datasets.values())))
+            if data:
+                groups.setdefault(data, []).append(part)
+    return list(groups.values())
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: name, title, kind of evidence (ranking, labels, sets, pairs or space) and direction.
--v also lists all aliases.
+List the metrics: name, title, kind of input (ranking, labels, sets, pairs or space) and direction. -v
+also lists all aliases.
 """
 
 CHECKS_HELP = """
@@ -120,8 +120,8 @@ ls.add_command(models)
 @ls.command(help=METRICS_HELP, short_help="List the metrics.")
 @click.option(
     "--kind",
-    type=options.ChoiceWithHint("kind of evidence", options.kinds),
-    help="Only metrics for this kind of evidence.",
+    type=options.ChoiceWithHint("kind of input", options.kinds),
+    help="Only metrics for this kind of input.",
 )
 @options.plugin_option
 @options.table_options()
@@ -145,7 +145,7 @@ def _metrics_part(listed: Sequence[Any], *, verbose: bool) -> list[Part]:
     columns = [
         ReportColumn("metric", names),
         ReportColumn("title", [metric.title for metric in listed], shortens="fold"),
-        ReportColumn("evidence", [metric.evidence.kind for metric in listed]),
+        ReportColumn("input", [metric.evidence.kind for metric in listed]),
         ReportColumn("better", [str(metric.better) for metric in listed]),
         ReportColumn("range", [format_bounds(metric.bounds) for metric in listed], rank=1),
     ]

@@ -33,6 +33,7 @@ class SuggestingGroup(click.Group):
     """A group that suggests the nearest command for an unknown one, and shows its help without a command."""
 
     command_class = options.SectionedCommand
+    context_class = options.HelpContext
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show the help if there is no command. Newer versions of click raise an error instead."""
@@ -67,11 +68,20 @@ class SuggestingGroup(click.Group):
 
 
 class LazyGroup(SuggestingGroup):
-    """A group whose commands are listed in a table. The help reads the table and imports no command."""
+    """A group whose commands are listed in a table. The help reads the table and imports no command.
 
-    def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Any) -> None:
+    ``aliases`` are commands of other groups, which also work here but are not listed.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        entries: Mapping[str, CommandEntry],
+        aliases: Mapping[str, CommandEntry] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
-        self.entries = entries
+        self.entries, self.aliases = entries, aliases or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order of the table."""
@@ -79,7 +89,7 @@ class LazyGroup(SuggestingGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command, if it exists."""
-        entry = self.entries.get(cmd_name)
+        entry = self.entries.get(cmd_name) or self.aliases.get(cmd_name)
         if entry is None:
             return None
         module, _, attribute = entry.target.partition(":")

@@ -337,7 +337,6 @@ def stats_options(
     *,
     omit: Iterable[str] = (),
     n_resamples: int = DEFAULT_STATS.n_resamples,
-    min_resamples: int = 1,
     of_runs: bool = False,
     omit_tests: Mapping[str, str] | None = None,
     tested: str = "",
@@ -384,7 +383,7 @@ def stats_options(
         ),
         "n_resamples": click.option(
             "--n-resamples",
-            type=click.IntRange(min=min_resamples),
+            type=click.IntRange(min=1),
             default=n_resamples,
             show_default=shown(n_resamples),
             help="Number of bootstrap resamples.",
@@ -407,7 +406,7 @@ def stats_options(
         def collected(*args: Any, **options: Any) -> Any:
             fields_of_config = {name: options.pop(name) for name in (*chosen, "ties") if name in options}
             config = StatsConfig(**fields_of_config)
-            needed = max(min_resamples, ceil(round(2 / config.alpha, 6)))  # one resample in each tail
+            needed = ceil(round(2 / config.alpha, 6))  # one resample in each tail
             if "n_resamples" in chosen and config.n_resamples < needed:
                 raise ParameterError(
                     f"--n-resamples {config.n_resamples} is too few for intervals at --confidence-level "
@@ -596,6 +595,32 @@ class MultiValueOption(AliasOption):
         return take
 
 
+_HYPHEN = "\ue000"
+"""Replaces hyphens while click wraps a text; click has no setting for them."""
+
+
+class _HelpFormatter(click.HelpFormatter):
+    """A formatter that breaks no line at a hyphen: the parts of ``--no-dictionary`` stay together."""
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs."""
+        super().write_text(text.replace("-", _HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], *args: Any, **options: Any) -> None:
+        """Write names with their texts."""
+        super().write_dl([(name, text.replace("-", _HYPHEN)) for name, text in rows], *args, **options)
+
+    def getvalue(self) -> str:
+        """What was written."""
+        return super().getvalue().replace(_HYPHEN, "-")
+
+
+class HelpContext(click.Context):
+    """The context of every command."""
+
+    formatter_class = _HelpFormatter
+
+
 HELP_SECTIONS = {
     "Statistics": (
         "test", "correction", "confidence_level", "n_resamples", "n_permutations", "seed",
@@ -612,6 +637,8 @@ class SectionedCommand(click.Command):
 
     It completes the second and further values of an option like the first.
     """
+
+    context_class = HelpContext
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options by section, all sections with the same column width."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
+from equipoise.cli.inputs import separate_experiments
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.output_files import check_is_page, check_suffix, write_output
 from equipoise.errors import ParameterError
@@ -80,15 +83,29 @@ def report(
     from equipoise.domains.places.run_folders import has_views
     from equipoise.report.publish import ReportOptions, StoredExperiment, chart_note, write_report
 
-    only_for_runs = {"--primary": primary, "--charts": charts, "--title": title}
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
         _check_not_given(
-            only_for_runs, "a benchmark with several data sets", f"report one of them: eq report {runs[0]}/runs/NAME"
+            {"--primary": primary},
+            "a benchmark with several data sets",
+            f"report one of them: eq report {runs[0]}/runs/NAME",
         )
-        return _report_suite(out, StoredExperiment.of(runs[0], named_runs(runs)), runs[0], output, config, plain=plain)
+        experiment = StoredExperiment.of(runs[0], named_runs(runs))
+        chosen = ReportOptions(
+            config=config,
+            config_of=options.stats_of_runs,
+            charts=not plain,
+            charts_folder=charts,
+            title=title,
+            folder_notes=experiment.notes,
+        )
+        return _report_suite(out, experiment, runs[0], output, chosen)
     if len(runs) == 1 and (stored := stored_page(runs[0])) is not None:
-        _check_not_given(only_for_runs, "the results of eq leaderboard", "repeat eq leaderboard with other options")
-        return _copy_page(out, stored, output)
+        _check_not_given(
+            {"--primary": primary, "--charts": charts},
+            "the results of eq leaderboard",
+            "repeat eq leaderboard with other options",
+        )
+        return _copy_page(out, stored, output, title)
     if has_views(named := named_runs(runs)):
         chosen = ReportOptions(
             primary, config, options.stats_of_runs, charts=not plain, charts_folder=charts, title=title
@@ -106,7 +123,8 @@ def report(
             view=experiment.view,
             folder_notes=experiment.notes,
         )
-        page = write_report(experiment.runs, output, chosen, split=len(runs) == 1, progress=step)
+        with separate_experiments(runs):
+            page = write_report(experiment.runs, output, chosen, split=len(runs) == 1, progress=step)
     for caution in (*page.cautions, *experiment.notes):
         out.note(f"caution: {caution}")
     if out.json:
@@ -129,26 +147,23 @@ def _check_not_given(options: Mapping[str, str | None], subject: str, hint: str)
             raise ParameterError(f"{option} does not apply to {subject}", hint=hint)
 
 
-def _copy_page(out: Output, page: Path, output: str) -> int:
-    """Copy a page that is already written."""
-    write_text(output, page.read_text(encoding="utf-8"))
+def _copy_page(out: Output, page: Path, output: str, title: str) -> int:
+    """Copy a page that is already written, under another title if one is given."""
+    text = page.read_text(encoding="utf-8")
+    if title:
+        text = re.sub(r"(<(title|h1)>).*?(</\2>)", lambda match: f"{match[1]}{escape(title)}{match[3]}", text, count=2)
+    write_text(output, text)
     if out.json:
         out.data({"report": output})
     out.note(f"wrote {output}: open it in a browser")
     return exits.DONE
 
 
-def _report_suite(
-    out: Output, experiment: StoredExperiment, folder: str, output: str, config: StatsConfig, *, plain: bool
-) -> int:
+def _report_suite(out: Output, experiment: StoredExperiment, folder: str, output: str, chosen: ReportOptions) -> int:
     """Write the page of a benchmark with several data sets, and a report per data set."""
     from equipoise.domains.bench.report import write_suite_page
-    from equipoise.report.publish import ReportOptions
 
     with out.progress(0) as step:
-        chosen = ReportOptions(
-            config=config, config_of=options.stats_of_runs, charts=not plain, folder_notes=experiment.notes
-        )
         headline = write_suite_page(folder, [path for _, path in experiment.runs], output, chosen, progress=step)
     for caution in experiment.notes:
         out.note(f"caution: {caution}")
@@ -182,7 +197,7 @@ def _report_places(out: Output, runs: list[tuple[str, Path]], output: str, chose
 
 
 def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
-    """The run directories of the command line with their names; each directory once."""
+    """The run directories of the command line, each once; a name that is given for one of a folder is its name."""
     named: dict[Path, tuple[str, Path]] = {}
     for word in words:
         name, path = _named(word)
@@ -193,7 +208,8 @@ def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
                 hint="choose one run directory, or omit the name",
             )
         for run in runs:
-            named.setdefault(run.resolve(), (name, run))
+            if name or run.resolve() not in named:
+                named[run.resolve()] = (name, run)
     return list(named.values())
 
 
@@ -287,7 +303,8 @@ def export(
             hint=f"export one of them: eq export {folder} --to {to}",
         )
     texts, cautions = [], []
-    with out.progress(len(experiment.runs) + len(groups)) as step:
+    each = separate_experiments(runs, f"eq export {{runs}} --to {to}")
+    with each, out.progress(len(experiment.runs) + len(groups)) as step:
         for name, group in groups.items():
             stored = []
             for _, path in group:

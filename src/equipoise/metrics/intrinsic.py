@@ -163,10 +163,10 @@ class Uniformity(IntrinsicMetric):
 
 @dataclass(frozen=True)
 class Hubness(IntrinsicMetric):
-    """Skewness of how often each point is among the ``neighbours`` nearest of another point, by cosine.
+    """Skewness of the number of times that each point is among the k nearest neighbours of another point, by cosine.
 
-    Near 0 if all points are neighbours about equally often; high if a few hubs are among the neighbours of
-    most points. Points tied for the last place share it equally. Zero vectors are left out.
+    k is ``neighbours``. Near 0 if all points are neighbours about equally often; high if a few hubs are among the
+    neighbours of most points. Points tied for the last place share it equally. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.8, 0.6], [0.8, -0.6], [0.3, 1.0]])
     >>> round(Hubness(neighbours=1).measure(space).value, 4)
@@ -182,7 +182,7 @@ class Hubness(IntrinsicMetric):
     better = DOWN
     unit = "skewness"
     formula = r"\frac{E[(N_k - \mu)^3]}{\sigma^3}"
-    undefined = "at most neighbours + 1 points, or all points neighbours equally often"
+    undefined = "no more than k + 1 points, or all points are neighbours equally often"
     cite = "Radovanovic, Nanopoulos and Ivanovic, Journal of Machine Learning Research 11, 2010"
 
     def __post_init__(self) -> None:

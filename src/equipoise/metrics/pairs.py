@@ -243,9 +243,10 @@ def best_f1_threshold(scores: Floats, positive: Bools) -> float:
 
 @dataclass(frozen=True)
 class PairAveragePrecision(CorpusMetric[Pairs]):
-    """Average precision of pairs ordered by predicted similarity; pairs expected to be above 0 are positive.
+    """Average precision of the pairs in the order of predicted similarity.
 
-    From 0 to 1; undefined without positive pairs. The chance level is about the share of positive pairs.
+    A pair is positive if its expected similarity is above 0. From 0 to 1; undefined without positive pairs. The chance
+    level is about the share of positive pairs.
 
     >>> PairAveragePrecision().measure(Pairs.of([0.9, 0.4, 0.2], [1, 0, 1])).value.__round__(4)
     0.8333

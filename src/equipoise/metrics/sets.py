@@ -277,7 +277,7 @@ class SetPrecision(SetAverageMetric):
 class SetRecall(SetAverageMetric):
     """Gold entries that are predicted, over gold entries.
 
-    From 0 to 1; undefined for a document without gold. The weighted average equals the micro one.
+    From 0 to 1; undefined for a document without gold terms. The weighted average equals the micro one.
 
     >>> sets = Sets.of({"d1": ["a", "b"], "d2": ["c"]}, {"d1": ["a"], "d2": ["c", "x", "y"]})
     >>> round(SetRecall().measure(sets).value, 4), SetRecall(average="macro").measure(sets).value
@@ -312,7 +312,7 @@ class SetF1(SetAverageMetric):
     title = "F1 over documents"
     aliases = ("f1", "F1-score")
     formula = r"\frac{2\,TP}{2\,TP + FP + FN}"
-    undefined = "a document without gold and without predicted terms"
+    undefined = "a document with neither gold nor predicted terms"
     undefined_hint = "nothing was there and nothing was found: leave them out, or annotate them"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 

@@ -368,8 +368,8 @@ class NormDepthCorrelation(CorpusMetric[Space]):
     """Spearman's correlation of each point's norm with its depth; equal values share the mean of their ranks.
 
     From -1 to 1; positive if points of larger depth are farther from the origin. eq accounts evaluate calls it
-    norm-position, and as depth it takes the position between root (0) and leaf (1), the normalised rank of Nickel and
-    Kiela: sp / (sp + lp), where sp is the shortest path from a root and lp the longest path down to a descendant.
+    norm-position and replaces the depth by the position between root (0) and leaf (1), the normalised rank of Nickel
+    and Kiela: sp / (sp + lp), where sp is the shortest path from a root and lp the longest path down to a descendant.
     The norms are those of the geometry if the evidence has them, otherwise Euclidean. Points of undefined depth are
     left out. Chance is exactly 0.
 

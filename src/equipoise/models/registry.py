@@ -534,7 +534,7 @@ SHARED_OPTIONS = (
 def no_vectors_error(name: str) -> ParameterError:
     """The error for a system that ranks texts, where a model that embeds them is needed."""
     return ParameterError(
-        f"{name} makes rankings, not vectors",
+        f"{name} ranks documents and has no vectors",
         hint=f"use a model that embeds, such as minilm; in Python, retriever({name!r}) ranks texts",
     )
 

@@ -449,7 +449,7 @@ def _shapes(db: sqlite3.Connection, numbers: Ints) -> dict[int, BlockInfo]:
 
 
 def _body(db: sqlite3.Connection, number: int) -> bytes:
-    """The bytes of a block; None if it was deleted."""
+    """The bytes of a block; empty if it was deleted."""
     row = db.execute("SELECT body FROM bodies WHERE block = ?", (number,)).fetchone()
     return row[0] if row is not None and isinstance(row[0], bytes) else b""
 

@@ -28,6 +28,7 @@ from equipoise.stats.verdict import (
     UNKNOWN_CANDIDATES,
     Vocabulary,
     headline,
+    other_metrics_note,
     sample_size,
     score_format,
     why_uninformative,
@@ -41,12 +42,14 @@ if TYPE_CHECKING:
 
 SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
-TIED, WORSE = "tied", "worse"
+TIED, WORSE, NOT_TESTED = "tied", "worse", "not tested"
 TIED_AND_RANK = (
     "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
     "significant differences of all pairs. A tied {system} could be best if the interval of its difference from the "
     "best, which is not adjusted for the number of pairs, includes 0."
 )
+UNKNOWN_INTERVALS = "Intervals shown as n/a"
+"""The start of the note on them."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 MAX_ROWS = 8
@@ -73,6 +76,8 @@ class Answer:
     """Whether ``details`` is followed by how to look up the codes of the findings."""
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
+    details_only: tuple[str, ...] = ()
+    """Codes of findings that only the verbose answer lists."""
     max_rows: int = 0
     """How many rows of the table a terminal shows without ``--verbose``; 0 for all."""
 
@@ -90,16 +95,20 @@ class Answer:
             return parts
         parts += map(Paragraph, self.notes)
         if not verbose:
-            parts += finding_lines(self.findings)
+            parts += finding_lines(self._listed)
             parts += [Paragraph(self._pointers)] if self.details else []
         elif self.explanation:
             parts.append(Paragraph(self.explanation))
         return parts
 
     @property
+    def _listed(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.code not in self.details_only]
+
+    @property
     def _pointers(self) -> str:
         """Where the details are, and the command that explains the codes of the findings above."""
-        codes = shown_codes(self.findings) if self.explains_codes else []
+        codes = shown_codes(self._listed) if self.explains_codes else []
         return f"{self.details} Codes such as {codes[0]}: eq explain CODE." if codes else self.details
 
 
@@ -110,7 +119,8 @@ class AnswerOptions:
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
     about chance (empty: the sentence starts with "Chance level"), ``score_note`` follows it in the same line.
     ``notes`` are further lines. ``details`` says where the rest is. ``cheapest`` is the cheapest of the systems that
-    could be best (``Comparison.could_be_best``), if known.
+    could be best (``Comparison.could_be_best``), if known. ``sample_size`` replaces the sentence about the units that
+    would be needed.
     """
 
     words: Vocabulary
@@ -124,6 +134,7 @@ class AnswerOptions:
     details: str = ""
     explains_codes: bool = False
     cheapest: str = ""
+    sample_size: str | None = None
 
 
 def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
@@ -132,11 +143,14 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     uninformative = why_uninformative(comparison, words)
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
-    size, first_line = sample_size(comparison, words, brief=True), headline(comparison, words, uninformative)
+    size, first_line = options.sample_size, headline(comparison, words, uninformative)
+    if size is None:
+        decided = not uninformative or comparison.any_significant
+        size = sample_size(comparison, words, brief=True) if decided else ""
     if len(comparison.could_be_best) > 1 and not uninformative and options.cheapest:
         first_line = f"{first_line} {cheapest_sentence(options.cheapest)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
-    notes = (chance, *_unknown_intervals(estimates), *options.notes, size)
+    notes = (chance, *_unknown_intervals(estimates), *options.notes, other_metrics_note(comparison), size)
     return Answer(
         headline=first_line,
         columns=_answer_columns(comparison, words, shown, options.columns),
@@ -206,7 +220,8 @@ def _answer_columns(
         ReportColumn(words.system, marked_names(comparison), shortens="middle", values={words.system: order}),
         *score_columns(estimates, shown, words.metric or primary),
         status_column([_status(comparison, name) for name in order]),
-        *columns,
+        # Names are not shortened for further columns.
+        *(replace(column, extra=True) for column in columns),
     )
 
 
@@ -218,7 +233,7 @@ def rank_column(ranks: Sequence[tuple[int, int]]) -> ReportColumn:
 
 def status_column(statuses: Sequence[str]) -> ReportColumn:
     """Whether every system is significantly worse than the best one."""
-    worse = [None if status == "n/a" else int(status == WORSE) for status in statuses]
+    worse = [None if status in ("n/a", NOT_TESTED) else int(status == WORSE) for status in statuses]
     return ReportColumn("vs. best", statuses, rank=2, values={"significantly_worse": worse})
 
 
@@ -244,6 +259,8 @@ def _status(comparison: Comparison, name: str) -> str:
         return ""
     if isnan(comparison.scores[name]):
         return "n/a"
+    if name in comparison.untested:
+        return NOT_TESTED
     return TIED if name in comparison.tied_with_leader else WORSE
 
 
@@ -266,7 +283,7 @@ def _unknown_intervals(estimates: Sequence[Estimate]) -> list[str]:
     """Why intervals in the table are n/a."""
     reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates)
     reasons.pop("", None)
-    return [f"Intervals shown as n/a: {'; '.join(reasons)}."] if reasons else []
+    return [f"{UNKNOWN_INTERVALS}: {'; '.join(reasons)}."] if reasons else []
 
 
 def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreFormat, baseline: str) -> str:

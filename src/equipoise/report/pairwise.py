@@ -170,7 +170,6 @@ def comparison_caption(comparison: Comparison, system: str = "System") -> str:
         f"{format_percent(comparison.alpha)} level. {paired_test_caption(comparison)}; "
         f"{comparison.family.replace(PERCENT_UNIT, '')}."
         f"{interval_note(comparison)}"
-        f"{_missing_values_note(comparison, [comparison.primary])}"
     )
 
 
@@ -183,29 +182,8 @@ def other_metrics_caption(comparison: Comparison, metrics: list[str]) -> str:
 
 
 def family_note(comparison: Comparison, metrics: list[str]) -> str:
-    """The correction of p on these metrics, and the units that their differences leave out."""
-    families = comparison.families_of(metrics)
-    return f"Each metric is a separate family of tests: {families}.{_missing_values_note(comparison, metrics)}"
-
-
-def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
-    """A note on differences over fewer units than the estimates, because one system lacks a value."""
-    gaps = {
-        contrast.metric: contrast.n
-        for contrast in comparison.contrasts
-        if contrast.metric in metrics
-        and contrast.wins is not None
-        and contrast.n < max(comparison.estimates[name][contrast.metric].n for name in (contrast.a, contrast.b))
-    }
-    if not gaps:
-        return ""
-    words = comparison.words
-    counts = [f"{metric} ({words.units(n)})" for metric, n in gaps.items()]
-    return (
-        f" Differences are over the {plural(words.unit)} where both {plural(words.system)} have a value. These are "
-        "fewer than those of the estimates, so a difference may not equal the difference of the estimates: "
-        f"{', '.join(counts)}."
-    )
+    """The correction of p on these metrics."""
+    return f"Each metric is a separate family of tests: {comparison.families_of(metrics)}."
 
 
 def interval_note(comparison: Comparison) -> str:

@@ -254,7 +254,7 @@ STANDARD_COSTS = {
     "dims": CostKind("dims"),
     "documents_per_second": CostKind("seconds per 1,000 texts", convert=_seconds_per_1000, charted=True),
     "seconds": CostKind("total seconds", charted=True, missing="not shown if texts were read from the cache"),
-    "latency_p50": CostKind("milliseconds per query (median)", convert=_milliseconds, charted=True),
+    "latency_p50": CostKind("milliseconds per query (median, measured once)", convert=_milliseconds),
     "bytes_per_vector": CostKind("bytes per vector", charted=True),
     "price": CostKind("US dollars per million texts", charted=True),
     "truncated_share": CostKind("texts truncated", _percent),

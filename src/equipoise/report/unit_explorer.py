@@ -216,13 +216,13 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
 
 
 def _splits_note(subject: RunSet) -> str:
-    """The values and lists of systems that were tuned by several nested cross-validations; empty if there are none."""
+    """The retrieved items of systems that were tuned by several nested cross-validations; empty if there are none."""
     counts = {run.tuning.splits for run in subject.runs if run.tuning is not None and run.tuning.splits > 1}
     if not counts:
         return ""
     return (
-        f"Each value of a tuned system is the mean over {' or '.join(map(str, sorted(counts)))} random splits. Its "
-        f"list is that of the configuration with which this {subject.words.unit} was scored in most of these splits."
+        f"The items that a tuned {subject.words.system} retrieved are those of the configuration that was used for "
+        f"this {subject.words.unit} in most of the {' or '.join(map(str, sorted(counts)))} random splits."
     )
 
 
@@ -338,8 +338,11 @@ def _over_splits(subject: RunSet) -> str:
     if splits < 2:
         return ""
     unit, metric = subject.words.unit, metric_in_sentence(subject.primary)
-    share = f": the share of the splits in which the {unit} was answered" if percent_sign(subject.primary) else ""
-    return f"The {metric} of a {unit} is its mean over {format_count(splits)} random splits into folds{share}."
+    if percent_sign(subject.primary):
+        value = f"the share of the {format_count(splits)} random splits in which it was answered"
+    else:
+        value = f"the mean over {format_count(splits)} random splits into folds"
+    return f"For a single {unit}, {metric} is {value}."
 
 
 def _note(

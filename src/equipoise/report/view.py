@@ -61,7 +61,8 @@ class ReportTable:
 class Section:
     """One part of a view: tables, then notes about all of them, then charts.
 
-    The terminal leaves the charts out. ``always`` shows the section without ``--verbose``.
+    The terminal leaves the charts out. ``always`` shows the section without ``--verbose``. With ``on_page=False`` the
+    page of the stored runs leaves it out, because it has the same in a part of its own.
     """
 
     title: str
@@ -69,6 +70,7 @@ class Section:
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
     always: bool = False
+    on_page: bool = True
 
     @classmethod
     def of_table(cls, title: str, columns: Iterable[ReportColumn], *notes: str) -> Section:
@@ -161,6 +163,7 @@ class View:
                     "notes": tuple(answer["notes"]),
                     "warnings": tuple(answer["warnings"]),
                     "findings": findings_from_dicts(answer["findings"]),
+                    "details_only": tuple(answer.get("details_only", ())),
                 }
             ),
             tuple(
@@ -172,6 +175,7 @@ class View:
                     tuple(section["notes"]),
                     tuple(Chart(**chart) for chart in section["charts"]),
                     section["always"],
+                    section.get("on_page", True),
                 )
                 for section in content["sections"]
             ),

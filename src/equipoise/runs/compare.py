@@ -15,7 +15,7 @@ from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
 from equipoise.stats.comparison import Comparison
-from equipoise.stats.estimate import with_confidence_level
+from equipoise.stats.estimate import in_clusters, with_confidence_level
 from equipoise.stats.pairing import compare_results
 from equipoise.stats.result import DATA, MATCHER, Result
 from equipoise.stats.verdict import DISPLAY, UNIT_NOUN
@@ -126,6 +126,8 @@ def _result(
     result = entry if entry.system == system else entry.renamed(system)
     if set(metrics) <= set(result.names) and config.clusters is None:
         return _with_primary_findings(with_confidence_level(result, metrics, config), metrics)
+    if result.evidence is None and set(metrics) <= result.per_unit.keys() - result.errors.keys():
+        return in_clusters(with_confidence_level(result, metrics, config), metrics, config)
     if result.evidence is None:
         raise ParameterError(
             f"the result of {system} lacks metrics or clusters, and has no evidence to compute them",

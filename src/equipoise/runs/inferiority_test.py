@@ -26,7 +26,7 @@ from equipoise.stats.formatting import (
     format_value,
     p_in_sentence,
 )
-from equipoise.stats.multiple_comparisons import adjust
+from equipoise.stats.multiple_comparisons import adjust, step_level
 from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.power import detectable_difference
@@ -84,7 +84,7 @@ class InferiorityTest:
     def checked(self, n_metrics: int) -> InferiorityTest:
         """The same test; an error if p cannot be small enough with so few permutations."""
         factor = self.factor(n_metrics)
-        if self.method(0.0) != STUDENT and factor / (self.config.n_permutations + 1) >= self.alpha:
+        if self.test == BOUNDS and factor / (self.config.n_permutations + 1) >= self.alpha:
             scope = f" of {factor} metrics" if factor > 1 else ""
             raise ParameterError(
                 f"{format_count(self.config.n_permutations)} permutations cannot show a loss{scope} at "
@@ -172,18 +172,19 @@ class UnitGains:
         >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(InferiorityTest(0.0))
         0.0625
         """
-        method, smallest = test.method(self.width), 0.0
+        method = test.method(self.width)
         if method == BOUNDS:
-            smallest = min(1.0, (self.width + test.margin) / (2 * self.width)) ** self.blocks
-        elif method == RANDOMISATION:
-            smallest = 0.5**self.blocks
-        return float(smallest if self.errors is None else max(smallest, self.errors.smallest_p / 2))
+            return float(min(1.0, (self.width + test.margin) / (2 * self.width)) ** self.blocks)
+        return float(0.5**self.blocks) if method == RANDOMISATION else 0.0
 
-    def visible(self, test: InferiorityTest) -> float:
-        """The smallest true loss that Student's t detects with a power of 80 %; NaN if unknown."""
-        units = self._units
+    def visible(self, test: InferiorityTest, n_metrics: int) -> float:
+        """The smallest true loss that is detected with a power of 80 %; NaN if unknown or larger than any loss.
+
+        It is that of Student's t at the strictest level of ``n_metrics`` tests.
+        """
+        units, level = self._units, step_level(0, n_metrics, test.config.correction, test.alpha)
         n_units, n_blocks = float(units.n_units[0]), float(units.counts[0])
-        if test.config.confidence_level <= 0.5 or n_blocks < 2:
+        if level >= 0.5 or n_blocks < 2 or self.smallest_p(test) >= level:
             return float("nan")
         error, units_per_block = float(units.standard_errors[0]), max(1.0, n_units / n_blocks)
         if self.errors is not None and self.errors.size > 0:
@@ -191,10 +192,11 @@ class UnitGains:
         difference = detectable_difference(
             error * sqrt(n_units),
             n_units,
-            confidence_level=2 * test.config.confidence_level - 1,
+            confidence_level=1 - 2 * level,
             units_per_block=units_per_block,
         )
-        return test.margin + difference.value
+        loss = test.margin + difference.value
+        return loss if loss <= self.width else float("nan")
 
 
 # One check of a gate.
@@ -347,13 +349,14 @@ def _mean_verdict(
         return GateCheck(False, f"{metric} cannot be compared: {what}", "regression", metric, n=n)
     gain, p = _gain(current, reference), adjusted.p
     is_loss = _exceeds(gain, test.margin)
-    undecided = _undecided(gains, adjusted, test) if is_loss else ""
+    undecided = _undecided(gains, adjusted, test)
     failed = is_loss and (bool(undecided) or p < test.alpha)
     verdict = f"{'a' if failed else 'no'} significant loss{_margin_text(test)}"
     if undecided:
-        verdict = f"a loss{_margin_text(test)} that cannot be tested: {undecided}"
+        verdict = f"{'a' if is_loss else 'no'} loss{_margin_text(test)}, and none can be significant: {undecided}"
     details = [*([] if np.isnan(p) else [f"{p_in_sentence(p)}{adjusted.words}"]), words.units(n)]
-    if not failed and np.isfinite(visible := gains.visible(test)) and test.test != BOUNDS:
+    visible = gains.visible(test, adjusted.n_metrics)
+    if not failed and not undecided and np.isfinite(visible) and test.test != BOUNDS:
         details.append(f"a loss of {format_value(visible, _PLACES)} would be detected with 80 % power")
     message = f"{_describe_gain(current, reference, gain)}; {verdict} ({', '.join(details)})"
     known_p = None if np.isnan(p) else p
@@ -368,8 +371,6 @@ def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: InferiorityTest
     smallest = min(1.0, gains.smallest_p(test) * test.factor(adjusted.n_metrics))
     if smallest < test.alpha:
         return ""
-    if gains.errors is not None and gains.errors.smallest_p:
-        what += f" and {pluralize(len(gains.errors.values), 'resample')}"
     return f"{what} cannot give a p below {format_p(smallest)}"
 
 

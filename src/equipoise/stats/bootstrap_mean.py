@@ -531,17 +531,17 @@ def mean_intervals(
     - ``wilson-effective``: 0 and 1 with weights or clusters. The variance between clusters gives the number of
       equally informative independent units; if all clusters are equal, each counts as one unit.
     - ``t``: fewer than 10 units (or clusters).
-    - ``gaffke``: all other columns with ``bounds``. Two finite bounds limit the values that
-      are missing in this sample. In a column without a bound on one side, such as ranks, they are assumed to be
-      within ``reach`` times the largest deviation from the mean.
+    - ``gaffke``: all other columns with ``bounds``, and equal values between two finite ones. Two finite bounds limit
+      the values that are missing in this sample. In a column without a bound on one side, such as ranks, they are
+      assumed to be within ``reach`` times the largest deviation from the mean.
     - ``bca``: when no ``bounds`` are given.
 
     The method does not depend on the values, so that all systems have the same one on a metric. Neither does
     an interval depend on the order of the units. ``limits`` are the possible means on this evidence, such
     as 1 and the number of candidates for a rank (default: the ``bounds``); intervals are clipped to them.
 
-    Equal values other than 0 and 1 have no measurable spread: the interval is unknown, not of width
-    zero. The same holds for one unit, and for none.
+    Equal values have no measurable spread. Between two finite bounds they get the interval of ``gaffke``, as 0 and 1
+    get Wilson's; otherwise the interval is unknown, not of width zero. The same holds for one unit, and for none.
 
     >>> mean_intervals([[0.25], [0.25]], rng=np.random.default_rng(0))[0].reason
     'all values are equal'
@@ -553,7 +553,8 @@ def mean_intervals(
     declared = bounds_per_metric(bounds, columns)
     possible = declared if limits is None else bounds_per_metric(limits, columns)
     shares = units.binary & np.array([bounds is None or tuple(pair) == (0.0, 1.0) for pair in declared], bool)
-    intervals = _closed_intervals(units, shares, confidence_level)
+    bounded = np.isfinite(np.array(declared)).all(axis=1)
+    intervals = _closed_intervals(units, shares, bounded, confidence_level)
     left = np.array([column for column in range(columns) if column not in intervals], dtype=np.int64)
     if len(left):
         remaining = units.taken(left)
@@ -642,8 +643,10 @@ def _added_values(
     return low, high
 
 
-def _closed_intervals(units: ResamplingUnits, shares: Bools, confidence_level: float) -> dict[int, Interval]:
-    """The columns that need no resampling: too few units, constant, binary, or a small sample."""
+def _closed_intervals(
+    units: ResamplingUnits, shares: Bools, bounded: Bools, confidence_level: float
+) -> dict[int, Interval]:
+    """The columns that need no resampling: too few units, constant without bounds, binary, or a small sample."""
     noun = "cluster" if units.clustered else "value"
     means, errors = units.means, units.standard_errors
     flat = errors <= ROUNDING * np.abs(np.nan_to_num(means))
@@ -657,6 +660,8 @@ def _closed_intervals(units: ResamplingUnits, shares: Bools, confidence_level: f
             intervals[column] = wilson_interval(round(mean * count), count, confidence_level)
         elif shares[column]:
             intervals[column] = _effective_wilson(mean, error, count, float(units.kish[column]), confidence_level)
+        elif units.constant[column] and bounded[column]:
+            continue
         elif units.constant[column]:
             intervals[column] = Interval.unknown("all values are equal", confidence_level=confidence_level)
         elif flat[column]:

@@ -15,9 +15,9 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.io.tables import rows_to_frame
 from equipoise.stats.formatting import p_in_sentence
-from equipoise.stats.multiple_comparisons import correction_text, p_heading, rank_intervals, tie_groups
+from equipoise.stats.multiple_comparisons import adjust, correction_text, p_heading, rank_intervals, tie_groups
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, get_test
-from equipoise.stats.power import PowerEstimate, units_to_show_best
+from equipoise.stats.power import PowerEstimate, smallest_p, units_to_show_best
 from equipoise.stats.result import flat_scores
 from equipoise.stats.verdict import Vocabulary, verdict_text
 from equipoise.types import Direction, Finding, json_value, nan_equal
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from equipoise.report.charts.chart import Chart
+    from equipoise.stats.complete_units import MissingScores
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 
@@ -67,13 +68,12 @@ class Contrast:
 
     def reversed(self) -> Contrast:
         """The contrast with ``a`` and ``b`` exchanged."""
-        low, high = -self.interval.high, -self.interval.low
         return replace(
             self,
             a=self.b,
             b=self.a,
-            difference=-self.difference,
-            interval=replace(self.interval, low=low, high=high),
+            difference=0.0 - self.difference,  # not -0.0 for equal systems
+            interval=self.interval.mirrored(),
             wins=self.losses,
             losses=self.wins,
         )
@@ -109,15 +109,17 @@ class Comparison:
     clusters
         Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
-        Estimates by system and metric.
+        Estimates by system and metric, over the units on which all systems have a value of the metric.
     contrasts
         Differences of every pair on every metric, with interval, p value and adjusted p value.
     scores
-        Scores on the primary metric, over the units that are defined for every system.
+        Scores on the primary metric, in the same order of units for all systems.
     families
         By metric, which tests the p values were adjusted for.
     config
         The options of the statistics.
+    missing
+        By metric, the systems that lack values on some units that others have, and on how many.
     findings
         Results of the checks.
     words
@@ -135,8 +137,15 @@ class Comparison:
     scores: Mapping[str, float]
     families: Mapping[str, str]
     config: StatsConfig
+    missing: MissingScores = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
     words: Vocabulary = field(default=Vocabulary(), repr=False)
+
+    @property
+    def n_scored(self) -> int:
+        """The number of units that ``scores`` are over: those with a value of the primary metric."""
+        counts = [contrast.n for contrast in self.contrasts if contrast.metric == self.primary and contrast.n]
+        return min(counts, default=self.n)
 
     @property
     def alpha(self) -> float:
@@ -219,10 +228,14 @@ class Comparison:
     @cached_property
     def ranks(self) -> Mapping[str, tuple[int, int]]:
         """The interval of the rank of each system on the primary metric, from the same tests as the tie bands."""
+        return self.ranks_on(self.primary)
+
+    def ranks_on(self, metric: str) -> Mapping[str, tuple[int, int]]:
+        """The rank intervals on a metric, as ``ranks`` has them for the primary one."""
         at = {name: position for position, name in enumerate(self.systems)}
         signs = np.zeros((len(at), len(at)), dtype=np.int64)
         for contrast in self.contrasts:
-            if contrast.metric == self.primary and (winner := contrast.winner(self.alpha)) is not None:
+            if contrast.metric == metric and (winner := contrast.winner(self.alpha)) is not None:
                 loser = contrast.b if winner == contrast.a else contrast.a
                 signs[at[loser], at[winner]], signs[at[winner], at[loser]] = 1, -1
         intervals: list[list[int]] = rank_intervals(signs).tolist()
@@ -230,9 +243,24 @@ class Comparison:
 
     @cached_property
     def tied_with_leader(self) -> tuple[str, ...]:
-        """The systems that are not significantly different from the leader, best first."""
-        letters = set(self.bands[self.scored[0]]) if self.scored else set()
-        return tuple(name for name in self.scored[1:] if letters & set(self.bands[name]))
+        """The systems whose difference from the leader was tested and is not significant, best first."""
+        return tuple(
+            name
+            for name in self.scored[1:]
+            if name not in self.untested and self.contrast(self.scored[0], name).winner(self.alpha) is None
+        )
+
+    @cached_property
+    def untested(self) -> Mapping[str, str]:
+        """Why the difference of a system from the leader was not tested, by system, best first."""
+        contrasts = {name: self.contrast(self.scored[0], name) for name in self.scored[1:]}
+        return {name: contrast.reason for name, contrast in contrasts.items() if isnan(contrast.p)}
+
+    def untested_reason(self, metric: str) -> str:
+        """Why no pair was tested on a metric; empty if a pair was."""
+        contrasts = [contrast for contrast in self.contrasts if contrast.metric == metric]
+        reasons = dict.fromkeys(contrast.reason for contrast in contrasts)
+        return "; ".join(reasons) if all(isnan(contrast.p) for contrast in contrasts) else ""
 
     @property
     def contenders(self) -> tuple[str, ...]:
@@ -257,19 +285,19 @@ class Comparison:
         return self.bands_on(self.primary)
 
     def bands_on(self, metric: str) -> Mapping[str, tuple[str, ...]]:
-        """The letters of each system on a metric, as ``bands`` has them for the primary one."""
+        """The letters of each system on a metric, as ``bands`` has them for the primary one; none without a test."""
         if metric not in self.metrics:
             raise UnknownNameError.of("metric", metric, self.metrics)
-        scores = {name: self.estimates[name][metric].value for name in self.systems}
-        if metric == self.primary:
-            scores = dict(self.scores)
+        scores = [
+            self.scores[name] if metric == self.primary else self.estimates[name][metric].value for name in self.systems
+        ]
         at = {name: position for position, name in enumerate(self.systems)}
         p = np.full((len(at), len(at)), nan)
         for contrast in self.contrasts:
-            if contrast.metric == metric:
+            if contrast.metric == metric and contrast.winner(self.alpha) is not None:
                 p[at[contrast.a], at[contrast.b]] = contrast.adjusted
         better = self.estimates[self.systems[0]][metric].better
-        letters = tie_groups([scores[name] for name in self.systems], p, better=better, alpha=self.alpha)
+        letters = tie_groups(scores, p, better=better, alpha=self.alpha)
         return dict(zip(self.systems, letters, strict=True))
 
     @cached_property
@@ -278,11 +306,26 @@ class Comparison:
         pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
         return units_to_show_best(pairs, self.leader, self.correction, self.alpha) if self.leader else NO_POWER
 
+    def is_undecidable(self, contrast: Contrast) -> bool:
+        """Whether a pair cannot be significant on so few units, whatever their scores."""
+        return self.smallest_adjusted(contrast) >= self.alpha
+
+    def smallest_adjusted(self, contrast: Contrast) -> float:
+        """The smallest adjusted p of a pair on the primary metric: that of the smallest p values of all pairs."""
+        return self._smallest_adjusted[frozenset((contrast.a, contrast.b))]
+
+    @cached_property
+    def _smallest_adjusted(self) -> Mapping[frozenset[str], float]:
+        pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
+        smallest = [nan if isnan(contrast.p) else smallest_p(contrast) for contrast in pairs]
+        adjusted = adjust(smallest, self.correction).tolist()
+        return {frozenset((contrast.a, contrast.b)): p for contrast, p in zip(pairs, adjusted, strict=True)}
+
     @cached_property
     def undecided(self) -> tuple[Contrast, ...]:
-        """The pairs that are not significantly different on the primary metric, best systems first."""
+        """The tested pairs that are not significantly different on the primary metric, best systems first."""
         pairs = (self.contrast(a, b) for a, b in combinations(self.scored, 2))
-        return tuple(contrast for contrast in pairs if contrast.winner(self.alpha) is None)
+        return tuple(pair for pair in pairs if not isnan(pair.p) and pair.winner(self.alpha) is None)
 
     def contrast(self, a: str, b: str, metric: str | None = None) -> Contrast:
         """System ``a`` minus system ``b`` on a metric, by default the primary one."""
@@ -409,6 +452,7 @@ class Comparison:
                 "primary": self.primary,
                 "better": self.better,
                 "n": self.n,
+                "n_scored": self.n_scored,
                 "clusters": self.clusters,
                 "leader": self.leader,
                 "tied_with_leader": self.tied_with_leader,
@@ -419,6 +463,7 @@ class Comparison:
                 "estimates": self.estimates,
                 "contrasts": self.contrasts,
                 "families": self.families,
+                "missing": self.missing,
                 "needed_for_best": self.needed_for_best,
                 "test": self.config.test,
                 "correction": self.correction,

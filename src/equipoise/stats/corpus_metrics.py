@@ -30,6 +30,7 @@ from equipoise.stats.bootstrap_mean import (
 from equipoise.stats.comparison import Contrast
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import RANDOMISATION
+from equipoise.stats.tilted_signs import MIN_EXTREME, TiltedSigns
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -374,10 +375,10 @@ def corpus_contrasts(
     """The interval of the difference of every pair of systems, and p by inversion of the interval.
 
     From resamples with replacement the interval is the percentile one, and p twice the smaller share of
-    differences on either side of 0, one added to both counts so that it is never 0; where ``joint`` can make
-    the randomisation test, p is that of the test. From subsamples without replacement both use Student's t
-    with their standard error. Every contrast names its test. ``joint`` of None means
-    that the evidence or the metric is not available. Intervals are clipped to ``bounds``, of the difference.
+    differences on either side of 0, one added to both counts so that it is never 0; with fewer than 10 differences on
+    that side it is Student's. Where ``joint`` can make the randomisation test, p is that of the test. From subsamples
+    without replacement both use Student's t with their standard error. Every contrast names its test. None for
+    ``joint`` means that the evidence or the metric is not available. Intervals are clipped to ``bounds``.
     """
     estimates, systems = [result.estimates[metric] for result in pairing.results], pairing.systems
     contrasts = []
@@ -391,7 +392,8 @@ def corpus_contrasts(
                 interval, p = _from_parts(difference, resampled, joint, confidence_level)
                 test = SUBSAMPLES
             else:
-                interval, p = _from_resamples(difference, resampled[~np.isnan(resampled)], confidence_level)
+                defined = resampled[~np.isnan(resampled)]
+                interval, p = _from_resamples(difference, defined, joint.blocks, confidence_level)
                 test = BOOTSTRAP
             if joint.swaps is not None:
                 p, test = joint.swaps.p(i, j), RANDOMISATION
@@ -414,6 +416,9 @@ def corpus_contrasts(
     return contrasts
 
 
+MISSING_EVIDENCE = "not a mean over units, and the data for resampling are not stored"
+
+
 def _why_untested(metric: str, difference: float, joint: JointResamples | None, i: int, j: int) -> str:
     """Why there is no test of this pair; empty if there is one."""
     if isnan(difference):
@@ -423,7 +428,7 @@ def _why_untested(metric: str, difference: float, joint: JointResamples | None, 
 
         # A metric that is not computed from evidence was measured: the latency of an index, for example.
         measured = find_metric(metric) is None
-        return "each system was measured once" if measured else "a corpus-level metric without its evidence"
+        return "each system was measured once" if measured else MISSING_EVIDENCE
     if joint.blocks < MIN_RESAMPLING_UNITS:
         return f"{joint.blocks} resampling units are too few"
     if joint.reason:
@@ -432,21 +437,37 @@ def _why_untested(metric: str, difference: float, joint: JointResamples | None, 
     return "" if defined.mean() >= DEFINED_SHARE else "undefined in too many resamples"
 
 
-def _from_resamples(difference: float, errors: Floats, confidence_level: float) -> tuple[Interval, float]:
+def _from_resamples(
+    difference: float, resampled: Floats, blocks: int, confidence_level: float
+) -> tuple[Interval, float]:
     """The percentile interval of a difference and its p; those of the negative difference mirror them exactly."""
-    slack = 1e-12 * max(np.abs(errors).max(), abs(difference))
-    deciding = np.append(difference, errors)
+    slack = 1e-12 * max(np.abs(resampled).max(), abs(difference))
+    deciding = np.append(difference, resampled)
     if deciding[np.abs(deciding) > slack][:1].sum() < 0:  # quantiles at both ends differ by rounding
-        interval, p = _from_resamples(-difference, -errors, confidence_level)
+        interval, p = _from_resamples(-difference, -resampled, blocks, confidence_level)
         return interval.mirrored(), p
-    below, above = int((errors <= slack).sum()), int((errors >= -slack).sum())
-    p = min(1.0, 2 * (min(below, above) + 1) / (len(errors) + 1))
-    too_few = too_few_resamples(len(errors), confidence_level)
-    if too_few or np.ptp(errors) <= slack:
+    below, above = int((resampled <= slack).sum()), int((resampled >= -slack).sum())
+    p = min(1.0, 2 * (min(below, above) + 1) / (len(resampled) + 1))
+    too_few = too_few_resamples(len(resampled), confidence_level)
+    if too_few or np.ptp(resampled) <= slack:
         reason = too_few or "every resample gives the same difference"
         return Interval.unknown(reason, confidence_level=confidence_level), p
-    low, high = np.quantile(errors, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    if min(below, above) < MIN_EXTREME:
+        p = min(p, _tail_p(difference, resampled, blocks))
+    low, high = np.quantile(resampled, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
     return Interval(float(low), float(high), confidence_level, "paired bootstrap"), p
+
+
+def _tail_p(difference: float, resampled: Floats, blocks: int) -> float:
+    """Student's two-sided p of a difference, from the larger spread of the resamples: of all, or of those nearer to 0.
+
+    For p values that so few resamples do not reach, although the correction for many pairs requires them.
+    """
+    from scipy.special import stdtr
+
+    nearer = resampled[np.abs(resampled) < abs(difference)] - difference
+    spread = max(float(resampled.std(ddof=1)), sqrt(float(np.mean(np.square(nearer)))) if len(nearer) else 0.0)
+    return float(2 * stdtr(blocks - 1, -abs(difference) / spread))
 
 
 def _from_parts(
@@ -505,8 +526,9 @@ class SwapTest:
     def p(self, i: int, j: int) -> float:
         """The share of swaps with a difference between ``i`` and ``j`` at least as large, two-sided.
 
-        All swaps are enumerated if there are at most ``n_permutations``; else p = (b + 1) / (n_permutations + 1). Swaps
-        with an undefined metric count as extreme, so that they never decrease p.
+        All swaps are enumerated if there are at most ``n_permutations``; else p = (b + 1) / (n_permutations + 1). If b
+        is below 10, p is estimated by importance sampling. Swaps with an undefined metric count as extreme, so that
+        they never decrease p.
         """
         swap_effects = self.addends[j] - self.addends[i]
         swap_effects = swap_effects[(swap_effects != 0).any(axis=1)]
@@ -518,7 +540,27 @@ class SwapTest:
             differences = np.abs(self._differences_after(masks @ swap_effects, first, second))
             n_extreme += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
             n_swaps += len(masks)
-        return n_extreme / n_swaps if exact else (n_extreme + 1) / (n_swaps + 1)
+        if exact:
+            return n_extreme / n_swaps
+        p = (n_extreme + 1) / (n_swaps + 1)
+        return p if n_extreme >= MIN_EXTREME else min(p, self._tail_p(swap_effects, first, second))
+
+    def _tail_p(self, swap_effects: Floats, first: Floats, second: Floats) -> float:
+        """p by importance sampling; the effect of a unit is what swapping it alone takes off the difference."""
+        alone = np.vstack([np.zeros(swap_effects.shape[1]), swap_effects])
+        observed, *others = self._differences_after(alone, first, second).tolist()
+        effects = np.nan_to_num(np.sign(observed) * (observed - np.array(others)))
+        if not effects.sum() > 0:
+            return 1.0
+        signs = TiltedSigns.of(effects[np.newaxis])
+        shape = (signs.n_patterns, len(effects))
+        kept = np.random.default_rng([self.seed, 1]).random(shape) < signs.positive
+        differences = np.sign(observed) * self._differences_after(
+            (~kept).astype(np.float64) @ swap_effects, first, second
+        )
+        extreme = np.isnan(differences) | (differences >= abs(observed) - _EQUAL)
+        totals = signs.scaled @ np.where(kept, 1.0, -1.0).T
+        return min(1.0, 2.0 * float(signs.p(totals, extreme[np.newaxis])[0]))
 
     def _differences_after(self, shift: Floats, first: Floats, second: Floats) -> Floats:
         """The differences of the two metrics after moving these sums from the second to the first."""

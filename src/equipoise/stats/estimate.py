@@ -27,7 +27,7 @@ from equipoise.metrics.parser import find_metric
 from equipoise.stats.bootstrap_mean import UNBOUNDED, cluster_codes, id_order, mean_intervals
 from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.result import Estimate, Result
-from equipoise.types import Direction, Floats, Ids
+from equipoise.types import Bools, Direction, Floats, Ids
 
 CORPUS_METHODS = ("bias-corrected", "subsample")
 """The methods of intervals of metrics that are not means over units."""
@@ -48,7 +48,7 @@ def estimate(
 
     Means over units get the intervals of ``mean_intervals``, other metrics those of ``evidence_intervals``.
     Figures of a space are subsampled, all of them: what one point scores depends on the others; so are the
-    agreements of partitions. ``part_count`` limits ``n_resamples`` where each measures the evidence again.
+    agreements of partitions. ``n_subsamples`` limits ``n_resamples`` where each measures the evidence again.
     ``clusters`` holds one id per unit; clusters are then resampled. ``chance=False`` skips the chance
     levels (they are NaN). The same seed gives the same bytes.
     """
@@ -273,10 +273,51 @@ def _stored_corpus_intervals(
 
 def _bounds_of(metric: Metric[Any] | None, values: Floats) -> Bounds:
     """The bounds of a metric; those of a metric that only the result knows follow from its values."""
-    if metric is not None:
-        return metric.bounds
-    defined = values[~np.isnan(values)]
-    return (0.0, 1.0) if ((defined >= 0.0) & (defined <= 1.0)).all() else UNBOUNDED
+    return value_bounds(values) if metric is None else metric.bounds
+
+
+def value_bounds(values: Floats) -> Bounds:
+    """The bounds of a metric that is known only by its values: 0 and 1, or none if a value is beyond them."""
+    return UNBOUNDED if ((values < 0.0) | (values > 1.0)).any() else (0.0, 1.0)
+
+
+def on_units(result: Result, name: str, kept: Bools, metric: Metric[Any] | None, config: StatsConfig) -> Result:
+    """The result with the values of one metric only on the units ``kept``, and undefined on the others.
+
+    The value, its interval at the same confidence level and, if it is known, the chance level are computed again.
+    Bootstrap errors are scaled like standard errors, by the root of the number of units.
+    """
+    before, all_values = result.estimates[name], result.per_unit[name]
+    values, weights = np.where(kept, all_values, np.nan), result.weights.get(name)
+    part = replace(result, per_unit={**result.per_unit, name: values})
+    config = replace(config, confidence_level=before.interval.confidence_level)
+    if name in result.errors:
+        from equipoise.stats.tuning_uncertainty import interval_from_errors
+
+        n_before, n_after = (max(int(np.count_nonzero(~np.isnan(column))), 1) for column in (all_values, values))
+        errors = result.errors[name] * np.sqrt(n_before / n_after)
+        part = replace(part, errors={**result.errors, name: errors})
+        value, bounds = MetricValue.mean(values, weights).value, _bounds_of(metric, all_values)
+        interval = interval_from_errors(value, values, errors, bounds, config.confidence_level)
+    else:
+        interval = _stored_mean_intervals(part, {name: metric}, config)[name]
+    chance = before.chance
+    if metric is not None and result.evidence is not None and kept.any() and not np.isnan(chance):
+        chance = _chance(metric, _in_id_order(result.evidence.take(np.flatnonzero(kept)), None)[0], config)
+    estimated = estimate_from_values(
+        name, values, interval, weights=weights, better=before.better, unit=before.unit, chance=chance
+    )
+    return replace(part, estimates={**result.estimates, name: estimated})
+
+
+def in_clusters(result: Result, metrics: Mapping[str, Metric[Any] | None], config: StatsConfig) -> Result:
+    """The result with the clusters of ``config``, and the intervals of these means from its per-unit values."""
+    n_units = len(result.unit_ids)
+    clusters = config.clusters_for(result.unit_ids)
+    clustered = replace(result, clusters=None if clusters is None else as_ids(clusters, n_units))
+    for name, metric in metrics.items():
+        clustered = on_units(clustered, name, np.ones(n_units, dtype=bool), metric, config)
+    return clustered
 
 
 # Results from per-unit values without evidence: scores computed by other programs, or combined from parts.

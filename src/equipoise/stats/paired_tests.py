@@ -17,6 +17,7 @@ from equipoise.config import N_PERMUTATIONS, paired_test_name
 from equipoise.errors import UndefinedError, UnknownNameError
 from equipoise.evidence.segments import average_ranks
 from equipoise.stats.bootstrap_mean import ResamplingUnits
+from equipoise.stats.tilted_signs import MIN_EXTREME, TiltedSigns
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ids
@@ -50,7 +51,9 @@ def sign_flip_test(
     all units of a cluster change sign together. All sign patterns are enumerated if there are at most
     ``n_permutations`` of them (units without a difference do not count), and p is exact. Otherwise ``n_permutations``
     random sign patterns are sampled, b of them are at least as extreme as the observed one, and
-    p = (b + 1) / (n_permutations + 1), so p is never 0. p is undefined (NaN) if there are no units.
+    p = (b + 1) / (n_permutations + 1), so p is never 0. If b is below 10, p is estimated by importance sampling, which
+    has no smallest p: otherwise nothing could be significant after a correction for many pairs. p is undefined (NaN)
+    if there are no units.
 
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
@@ -274,7 +277,27 @@ def _monte_carlo_p(sums: Floats, n_permutations: int, two_sided: bool, rng: np.r
         flipped *= 2.0
         flipped -= total
         extreme += _as_extreme(flipped, sums, two_sided)
-    return (extreme + 1) / (n_permutations + 1)
+    p = (extreme + 1) / (n_permutations + 1)
+    rare = (extreme < MIN_EXTREME) & (total > 0)
+    if rare.any():
+        p[rare] = np.minimum(_tail_p(sums[:, rare], rng) * (2.0 if two_sided else 1.0), 1.0)
+    return p
+
+
+def _tail_p(sums: Floats, rng: np.random.Generator) -> Floats:
+    """The probability of a total at least as large as the (positive) observed one, by importance sampling.
+
+    All columns share the random numbers.
+    """
+    signs = TiltedSigns.of(np.ascontiguousarray(sums.T))
+    positive, observed = signs.positive, signs.scaled.sum(axis=1, keepdims=True)
+    totals = np.tile(-observed, signs.n_patterns)
+    for first in range(0, len(sums), UNIT_BLOCK):
+        units = slice(first, min(first + UNIT_BLOCK, len(sums)))
+        uniform = rng.random((signs.n_patterns, units.stop - first), dtype=np.float32)
+        for column, differences in enumerate(signs.scaled):
+            totals[column] += (uniform < positive[column, units]).astype(np.float64) @ (2.0 * differences[units])
+    return signs.p(totals, totals >= observed - EQUAL * np.abs(signs.scaled).sum(axis=1, keepdims=True))
 
 
 def _as_extreme(flipped: Floats, sums: Floats, two_sided: bool) -> Floats:

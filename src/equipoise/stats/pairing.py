@@ -15,15 +15,15 @@ from equipoise.errors import DuplicateError, PairingError, ParameterError, Undef
 from equipoise.evidence.ranking import Ranking
 from equipoise.stats.bootstrap_mean import UNBOUNDED, ResamplingUnits, difference_intervals
 from equipoise.stats.comparison import Comparison, Contrast
-from equipoise.stats.multiple_comparisons import (
-    adjust,
-    correction_text,
-)
-from equipoise.stats.paired_tests import TESTS, run_test, why_untestable
+from equipoise.stats.complete_units import complete_units, on_complete_units
+from equipoise.stats.estimate import value_bounds
+from equipoise.stats.intervals import t_interval
+from equipoise.stats.multiple_comparisons import adjust, correction_text
+from equipoise.stats.paired_tests import TESTS, get_test, run_test, why_untestable
 from equipoise.stats.power import with_power
 from equipoise.stats.result import DATA, MATCHER
 from equipoise.stats.verdict import Vocabulary, plural, unit_noun
-from equipoise.types import Bools, Direction, Floats, Ids, Ints
+from equipoise.types import Direction, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -180,10 +180,10 @@ def check_same_protocol(results: Sequence[Result]) -> None:
 
     >>> from equipoise.stats.estimate import result_from_values
     >>> one, other = (result_from_values(name, ["q1", "q2"], {"HR": [1, 0]}, settings={"matcher": rule})
-    ...               for name, rule in (("a", "words"), ("b", "source")))
+    ...               for name, rule in (("a", "words"), ("b", "embedding-eval")))
     >>> check_same_protocol([one, other])
     Traceback (most recent call last):
-    equipoise.errors.PairingError: a was measured with the matcher words and b with source
+    equipoise.errors.PairingError: a was measured with the matcher words and b with embedding-eval
     """
     matched = [(result.system, result.settings[MATCHER]) for result in results if result.settings.get(MATCHER)]
     for system, matcher in matched[1:]:
@@ -307,6 +307,14 @@ def _stacked_contrasts(
         config=config,
         rng=config.rng(1),
     )
+    if get_test(config.test) is TESTS["t"] and not reason:
+        # The interval of the test excludes 0 if and only if p is significant.
+        intervals = [
+            t_interval(float(means[at]), float(errors[at]), int(blocks[at]) - 1, config.confidence_level)
+            if interval.known
+            else interval
+            for at, interval in enumerate(intervals)
+        ]
     contrasts = []
     for at, (column, a, b) in enumerate(labels):
         n, difference = int(units.n_units[at]), float(means[at])
@@ -361,14 +369,17 @@ def compare_results(
 
     Metrics with per-unit values get a paired test and a paired bootstrap; p is corrected over the pairs of
     each metric by itself. The order, the tie bands and the ranks are made on ``primary``, by default the
-    first metric with per-unit values. Corpus-level metrics are resampled from the evidence where the
-    results carry it and ``metric_objects`` holds the metric, and otherwise only listed.
+    first metric with per-unit values. All systems are scored and tested on the units on which each of
+    them has a value of the metric. Corpus-level metrics are resampled from the evidence where the results
+    carry it and ``metric_objects`` holds the metric, and otherwise only listed.
     """
     known = metric_objects or {}
     pairing = align_results(results)
     check_same_protocol(pairing.results)
     names = _chosen(pairing, metrics, primary)
-    bounds = {name: _difference_bounds(pairing.results, known.get(name)) for name in names}
+    pairing, missing = on_complete_units(pairing, names, known, config)
+    results = pairing.results
+    bounds = {name: _difference_bounds(results, name, known.get(name)) for name in names}
     columns = {name: _column(pairing, name, bounds[name], config.test) for name in names if pairing.has_parts(name)}
     primary = primary or next(iter(columns), names[0])
     column = columns.get(primary)
@@ -376,11 +387,9 @@ def compare_results(
         raise UndefinedError(f"{column.untestable}, so it cannot test {primary}", hint="use the test 'randomisation'")
     contrasts = _contrasts(pairing, columns, bounds, known, config)
     adjusted = {
-        name: _adjusted([contrast for contrast in contrasts if contrast.metric == name], config) for name in names
+        name: _adjusted([contrast for contrast in contrasts if contrast.metric == name], bounds[name], config)
+        for name in names
     }
-    scores = np.array([result.estimates[primary].value for result in results], dtype=np.float64)
-    if column is not None:
-        scores = _complete_means(column.values, column.weights, scores)
     return Comparison(
         systems=pairing.systems,
         metrics=tuple(names),
@@ -390,9 +399,10 @@ def compare_results(
         clusters=None if pairing.clusters is None else _n_clusters(pairing.clusters, column),
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
         contrasts=tuple(contrast for name in names for contrast in adjusted[name]),
-        scores=dict(zip(pairing.systems, scores.tolist(), strict=True)),
+        scores=dict(zip(pairing.systems, _scores(results, primary, column), strict=True)),
         families={name: _family(name, adjusted[name], config.correction, results) for name in names},
         config=config,
+        missing=missing,
         words=Vocabulary.nouns(results),
     )
 
@@ -437,29 +447,34 @@ def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str
     return names
 
 
-def _difference_bounds(results: Sequence[Result], metric: Metric[Any] | None) -> Bounds:
-    """The bounds of a difference of two values of the metric, as far as the evidence tells them."""
+def _difference_bounds(results: Sequence[Result], name: str, metric: Metric[Any] | None) -> Bounds:
+    """The bounds of a difference of two values of the metric, as far as metric, evidence or values tell them."""
     if metric is None:
-        return UNBOUNDED
-    ranges = [metric.bounds_on(result.evidence) for result in results if result.evidence is not None]
+        ranges = [value_bounds(result.per_unit[name]) for result in results if name in result.per_unit]
+    else:
+        ranges = [metric.bounds_on(result.evidence) for result in results if result.evidence is not None]
     if len(ranges) < len(results):
-        ranges = [metric.bounds]
+        ranges = [UNBOUNDED if metric is None else metric.bounds]
     width = max(high for _, high in ranges) - min(low for low, _ in ranges)
     return (-width, width) if isfinite(width) else UNBOUNDED
 
 
-def _adjusted(contrasts: Sequence[Contrast], config: StatsConfig) -> list[Contrast]:
-    """The contrasts of one metric with adjusted p values, and planning values for the adjusted tests."""
+def _adjusted(contrasts: Sequence[Contrast], bounds: Bounds, config: StatsConfig) -> list[Contrast]:
+    """The contrasts of one metric within the bounds of differences, with adjusted p values and planning values."""
     adjusted = adjust([contrast.p for contrast in contrasts], config.correction)
-    planned = with_power(contrasts, config.correction, config.alpha)
-    return [replace(contrast, adjusted=float(p)) for contrast, p in zip(planned, adjusted, strict=True)]
+    planned = with_power(contrasts, config.correction, config.alpha, largest=bounds[1])
+    return [
+        replace(contrast, adjusted=float(p), interval=contrast.interval.clipped(bounds))
+        for contrast, p in zip(planned, adjusted, strict=True)
+    ]
 
 
 def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:
     """The caption of a metric's p values: their family, correction and test."""
     tested = sum(not isnan(contrast.p) for contrast in contrasts)
     if tested == 0:
-        return f"no pair tested on {metric}"
+        reasons = "; ".join(dict.fromkeys(contrast.reason for contrast in contrasts))
+        return f"no pair tested on {metric} ({reasons})"
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
     family = f"{correction_text(correction, tested)} on {metric}"
@@ -471,26 +486,21 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     return f"{family}{suffix}"
 
 
+def _scores(results: Sequence[Result], primary: str, column: MetricColumn | None) -> list[float]:
+    """The score of each system; means of the aligned values, so that they do not depend on the order of the units."""
+    estimates = [result.estimates[primary].value for result in results]
+    if column is None:
+        return estimates
+    complete = complete_units(column.values)
+    if not complete.any():
+        return [nan] * len(estimates)
+    share = None if column.weights is None else column.weights[complete]
+    means: list[float] = np.average(column.values[complete], axis=0, weights=share).tolist()
+    return means
+
+
 def _n_clusters(labels: Ids, column: MetricColumn | None) -> int:
     """The number of clusters with a unit on which all systems are compared; the others are not resampled."""
     if column is not None:
-        labels = labels[_complete_units(column.values)]
+        labels = labels[complete_units(column.values)]
     return len(set(labels.tolist()))
-
-
-def _complete_units(values: Floats) -> Bools:
-    """Whether a unit is defined for all systems that have defined units."""
-    defined = ~np.isnan(values)
-    return np.asarray(defined[:, defined.any(axis=0)].all(axis=1))
-
-
-def _complete_means(parts: Floats, weights: Floats | None, estimates: Floats) -> Floats:
-    """Each system's score over the units that are defined for all systems with defined units."""
-    values = estimates.copy()
-    scored = ~np.isnan(parts).all(axis=0)
-    complete = _complete_units(parts)
-    if complete.any() and scored.any():
-        share = None if weights is None else weights[complete]
-        values[scored] = np.average(parts[np.ix_(complete, scored)], axis=0, weights=share)
-    values[~scored] = np.nan
-    return values

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from math import ceil, inf, isfinite, isnan, nan, sqrt
+from math import ceil, floor, inf, isfinite, isnan, nan, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,8 @@ MANY_DEGREES = 1000
 """Above this the noncentral t is inverted by its normal approximation, within 0.02 % and much faster."""
 POWER = 0.8
 """The power of every planning value, unless another is given."""
+REALISTIC = 20
+"""A planned number of units more than this many times the present one is not realistic."""
 
 
 @nan_equal
@@ -49,6 +50,14 @@ class PowerEstimate:
     def unknown(cls, reason: str) -> PowerEstimate:
         """An unknown value with its reason."""
         return cls(nan, reason)
+
+    def is_realistic(self, n: int) -> bool:
+        """Whether a number of units can be collected by somebody who has ``n``.
+
+        >>> PowerEstimate(500.0).is_realistic(100), PowerEstimate(58_000.0).is_realistic(130)
+        (True, False)
+        """
+        return self.value <= REALISTIC * n
 
     @property
     def known(self) -> bool:
@@ -155,13 +164,44 @@ _CELLS = 200_000
 _UNKNOWN_CORRELATION = 0.5
 
 
-def with_power(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
-    """The contrasts of one metric, with ``detectable`` and ``needed`` for the tests of the family."""
-    effects = np.abs([_effect(contrast) for contrast in contrasts])
-    return [
-        _planned(contrast, partial(_family_level, effects, at, contrast, correction, alpha), len(contrasts) == 1, alpha)
-        for at, contrast in enumerate(contrasts)
-    ]
+def with_power(contrasts: Sequence[Contrast], correction: str, alpha: float, *, largest: float = inf) -> list[Contrast]:
+    """The contrasts of one metric, with ``detectable`` and ``needed`` for the tests of the family.
+
+    ``largest`` is the largest possible difference.
+    """
+    family = _Family.of(contrasts, correction, alpha)
+    return [_planned(contrast, family, largest) for contrast in contrasts]
+
+
+def smallest_p(contrast: Contrast, n: float | None = None) -> float:
+    """The smallest two-sided p of a pair on ``n`` units, by default its own: one system is better wherever they differ.
+
+    The share of units on which the two differ is the observed one. 0 if a test has no smallest p.
+
+    >>> from equipoise.stats.estimate import result_from_values
+    >>> from equipoise.stats.pairing import compare_results
+    >>> results = [result_from_values(name, [1, 2, 3], {"MRR": [hit] * 3}) for name, hit in (("a", 1), ("b", 0))]
+    >>> pair = compare_results(results).contrast("a", "b")
+    >>> smallest_p(pair), smallest_p(pair, 6)
+    (0.25, 0.03125)
+    """
+    return p_of_equal_signs((contrast.n if n is None else n) * _signs_per_unit(contrast))
+
+
+def p_of_equal_signs(n_signs: float) -> float:
+    """The two-sided p of a sign-flip test if all signs are equal, the smallest possible one; 0 without a limit.
+
+    >>> p_of_equal_signs(5), p_of_equal_signs(6)
+    (0.0625, 0.03125)
+    """
+    return 0.0 if n_signs == inf else min(1.0, 2.0 ** (1 - floor(n_signs + 1e-9)))
+
+
+def _signs_per_unit(contrast: Contrast) -> float:
+    """The number of random signs in the test of a pair, per unit; infinite if the test has none."""
+    if contrast.test == "t" or contrast.wins is None or contrast.losses is None or not contrast.n:
+        return inf
+    return min((contrast.wins + contrast.losses) / contrast.n, 1.0 / contrast.units_per_block)
 
 
 def units_to_show_best(contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float) -> PowerEstimate:
@@ -187,44 +227,83 @@ def units_to_show_best(contrasts: Sequence[Contrast], leader: str, correction: s
     return _fewest(lambda n: share(n) >= POWER, least)
 
 
-def _family_level(effects: Floats, at: int, contrast: Contrast, correction: str, alpha: float, n: float) -> float:
-    """The level at which a pair is tested, with ``n`` units for each of the pairs.
+@dataclass(frozen=True)
+class _Family:
+    """The tests of all pairs on a metric.
 
-    ``effects`` are the differences of all pairs in standard deviations; NaN for pairs without a test. The pair is
-    tested after those that are significant at its level. How many these are on average depends on that level: the
-    equation is solved by iteration.
+    ``effects`` are the sorted differences of the tested pairs in standard deviations, and ``signs_per_unit`` is the
+    largest number of random signs per unit of a pair, for the first step of a correction.
     """
-    tested = np.sort(effects[~np.isnan(effects)])
-    tests = len(tested)
-    if isnan(contrast.p) or tests == 1 or correction == "none":
-        return alpha
-    # A large family is represented by evenly spaced effects.
-    positions = np.linspace(0, tests - 1, min(tests, _MOST_EFFECTS))
-    statistics = np.append(tested[np.round(positions).astype(np.int64)], effects[at]) * sqrt(n)
-    degrees = max(n / contrast.units_per_block - 1.0, 1.0)
-    level = alpha / tests
-    for _ in range(_STEPS):
-        critical = t_critical(1.0 - level, degrees)
-        significant = _normal_cdf(statistics - critical) + _normal_cdf(-statistics - critical)
-        before = tests * float(significant[:-1].mean()) - float(significant[-1])
-        level = step_level(max(before, 0.0), tests, correction, alpha)
-    return level
+
+    effects: Floats
+    signs_per_unit: float
+    correction: str
+    alpha: float
+
+    @classmethod
+    def of(cls, contrasts: Sequence[Contrast], correction: str, alpha: float) -> _Family:
+        tested = [contrast for contrast in contrasts if not isnan(contrast.p)]
+        signs_per_unit = max(map(_signs_per_unit, tested), default=inf)
+        return cls(np.sort(np.abs([_effect(contrast) for contrast in tested])), signs_per_unit, correction, alpha)
+
+    def level(self, contrast: Contrast, n: float) -> float:
+        """The level at which a pair is tested, with ``n`` units for each of the pairs.
+
+        The pair is tested after those that are significant at its level. How many these are on average depends on that
+        level: the equation is solved by iteration.
+        """
+        tests = len(self.effects)
+        if isnan(contrast.p) or tests == 1 or self.correction == "none":
+            return self.alpha
+        # A large family is represented by evenly spaced effects.
+        positions = np.linspace(0, tests - 1, min(tests, _MOST_EFFECTS))
+        effects = np.append(self.effects[np.round(positions).astype(np.int64)], abs(_effect(contrast)))
+        statistics = effects * sqrt(n)
+        degrees = max(n / contrast.units_per_block - 1.0, 1.0)
+        level = self.alpha / tests
+        for _ in range(_STEPS):
+            critical = t_critical(1.0 - level, degrees)
+            significant = _normal_cdf(statistics - critical) + _normal_cdf(-statistics - critical)
+            before = tests * float(significant[:-1].mean()) - float(significant[-1])
+            level = step_level(max(before, 0.0), tests, self.correction, self.alpha)
+        return level
+
+    def can_show(self, p: float, level: float, n: float) -> bool:
+        """Whether a pair with the smallest p is significant, and with Holm's correction also the first pair."""
+        first = p_of_equal_signs(n * self.signs_per_unit) if self.correction == "holm" else 0.0
+        return p < level and first < step_level(0, max(len(self.effects), 1), self.correction, self.alpha)
 
 
-def _planned(contrast: Contrast, level: Callable[[float], float], is_single: bool, alpha: float) -> Contrast:
-    """The contrast with its planning values; ``level`` is that of its test with a number of units."""
+def _planned(contrast: Contrast, family: _Family, largest: float) -> Contrast:
+    """The contrast with its planning values."""
     if contrast.sd is None:
         return contrast
     sd, size = contrast.sd, contrast.units_per_block
 
-    def detectable(n: float) -> PowerEstimate:
-        return detectable_difference(sd, n, confidence_level=1.0 - level(n), units_per_block=size)
+    def shows(n: int) -> bool:
+        level = family.level(contrast, n)
+        detected = detectable_difference(sd, n, confidence_level=1.0 - level, units_per_block=size)
+        return detected.value <= abs(contrast.difference) and family.can_show(smallest_p(contrast, n), level, n)
 
     # A single test at the full level needs the fewest units of all corrections.
-    needed = units_needed(contrast.difference, sd, confidence_level=1.0 - alpha, units_per_block=size)
-    if needed.known and not is_single:
-        needed = _fewest(lambda n: detectable(n).value <= abs(contrast.difference), int(needed.value))
-    return replace(contrast, detectable=detectable(contrast.n), needed=needed)
+    needed = units_needed(contrast.difference, sd, confidence_level=1.0 - family.alpha, units_per_block=size)
+    if needed.known:
+        needed = _fewest(shows, int(needed.value))
+    return replace(contrast, detectable=_detectable(contrast, family, largest), needed=needed)
+
+
+def _detectable(contrast: Contrast, family: _Family, largest: float) -> PowerEstimate:
+    """The smallest difference that the units of a contrast can show, if they can show any possible difference."""
+    n, size = contrast.n, contrast.units_per_block
+    level = family.level(contrast, n)
+    detectable = detectable_difference(contrast.sd or 0.0, n, confidence_level=1.0 - level, units_per_block=size)
+    if not detectable.known:
+        return detectable
+    # A large difference is one on all units.
+    smallest = 0.0 if _signs_per_unit(contrast) == inf else p_of_equal_signs(n / size)
+    if smallest >= step_level(0, max(len(family.effects), 1), family.correction, family.alpha):
+        return PowerEstimate.unknown("too few units for the test")
+    return PowerEstimate.unknown("above the largest possible difference") if detectable.value > largest else detectable
 
 
 def _fewest(shows: Callable[[int], bool], least: int) -> PowerEstimate:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan, sqrt
+from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL
-from equipoise.stats.bootstrap_mean import UNBOUNDED
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval, wilson_interval
 from equipoise.stats.pairing import unit_sd
+from equipoise.stats.tilted_signs import MIN_EXTREME
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Contrast
@@ -41,17 +41,24 @@ def bootstrap_difference(
     """The interval of a difference from its bootstrap errors, and the two-sided p of "no difference".
 
     p is the share of errors that are as large as the difference, and never 0. Errors resampled from
-    few units are slightly too small; they are widened like Student's t, as in the interval.
+    few units are slightly too small; they are widened like Student's t, as in the interval. If fewer than 10 errors
+    are as large, p is at most Student's: otherwise nothing could be significant after a correction for many pairs.
 
-    >>> interval, p = bootstrap_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0]), 50)
-    >>> p, interval.method
-    (0.4, 'bootstrap-errors')
+    >>> interval, p = bootstrap_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0] * 5), 50)
+    >>> round(p, 3), interval.method
+    (0.108, 'bootstrap-errors')
     """
-    interval = t_interval(difference, root_mean_square(errors), degrees, confidence_level, method=METHOD)
+    from scipy.special import stdtr
+
+    error = root_mean_square(errors)
+    interval = t_interval(difference, error, degrees, confidence_level, method=METHOD)
     extreme = np.count_nonzero(
         np.abs(errors) * small_sample_factor(degrees, confidence_level) >= abs(difference) - _SLACK
     )
-    return interval, float((extreme + 1) / (len(errors) + 1))
+    p = (extreme + 1) / (len(errors) + 1)
+    if extreme < MIN_EXTREME and error > 0.0:
+        p = min(p, 2 * stdtr(degrees, -abs(difference) / (error * sqrt((degrees + 1.0) / degrees))))
+    return interval, float(p)
 
 
 def t_difference(
@@ -148,11 +155,6 @@ class DifferenceErrors:
         """The standard error of the difference."""
         return root_mean_square(self.values)
 
-    @property
-    def smallest_p(self) -> float:
-        """The two-sided p of the largest difference; 0 if p has no lower limit."""
-        return 0.0 if self.degrees is not None else 1 / (len(self.values) + 1)
-
     def test(self, difference: float, n_units: int, confidence_level: float) -> tuple[Interval, float]:
         """The interval of this difference, and the two-sided p of "no difference"."""
         if self.degrees is not None:
@@ -170,17 +172,11 @@ def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
     return replace(
         contrast,
         p=larger_p(contrast.p, p),
-        interval=interval.clipped(_bounds_of_difference(contrast.metric, first, second)),
+        interval=interval,
         sd=unit_sd(contrast.difference, errors.size, contrast.n),
         units_per_block=1.0,
         reason="" if isnan(contrast.p) else contrast.reason,
     )
-
-
-def _bounds_of_difference(metric: str, first: Result, second: Result) -> Bounds:
-    """-1 and 1 if all per-unit values are between 0 and 1."""
-    values = np.concatenate([result.per_unit.get(metric, [inf]) for result in (first, second)])
-    return UNBOUNDED if ((values < 0.0) | (values > 1.0)).any() else (-1.0, 1.0)
 
 
 def larger_p(tested: float, resampled: float) -> float:

@@ -15,9 +15,10 @@ from equipoise.stats.formatting import (
     format_p,
     format_percent,
     format_value,
+    metric_in_sentence,
 )
 from equipoise.stats.intervals import Interval
-from equipoise.stats.power import POWER
+from equipoise.stats.power import POWER, REALISTIC
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -41,13 +42,17 @@ MAX_NAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent."""
+    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent.
+
+    ``data`` is the name of the data, which a sentence then has instead of the number of units.
+    """
 
     unit: str = "unit"
     system: str = "system"
     metric: str = ""
     percent: bool = False
     cluster: str = "cluster"
+    data: str = ""
 
     @classmethod
     def of(cls, results: Sequence[Result], metric: str) -> Vocabulary:
@@ -209,15 +214,28 @@ def _with_caveats(comparison: Comparison, text: str, uninformative: str) -> str:
 def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """Which system is best, or which systems are tied for it; ``brief`` counts several of these without names."""
     best = comparison.leader
-    metric, units = _metric(comparison, words), _units(comparison, _n_scored(comparison), words)
+    metric, units = _metric(comparison, words), _units(comparison, comparison.n_scored, words)
+    if best is None and comparison.primary in comparison.missing:
+        return (
+            f"Inconclusive: the {words.system}s have no {words.unit} in common on which all have a value of {metric}."
+        )
     if best is None:
         return f"Inconclusive: no {words.system} has a value of {metric} on these {units}."
     score = score_format(comparison, words).value(comparison.scores[best])
     unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
     tail = f" {name_list(unscored)} could not be scored." if unscored else ""
-    others = [name for name in comparison.scored if name != best]
-    if not others:
+    if len(comparison.scored) == 1:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
+    untested = comparison.untested
+    others = [name for name in comparison.scored if name != best and name not in untested]
+    reasons = "; ".join(dict.fromkeys(untested.values()))
+    if not others:
+        return (
+            f"Inconclusive: {best} has the {_best_word(comparison)} {metric} on {units} ({score}), but no difference "
+            f"was tested: {reasons}.{tail}"
+        )
+    if untested:
+        tail = f" The difference from {name_list(list(untested))} was not tested: {reasons}.{tail}"
     if comparison.tied_with_leader:
         return f"Inconclusive: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
@@ -247,14 +265,13 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     if equal:
         start = f"{name_list([best, *equal])} share the best {metric} on {units} ({score})"
     else:
-        highest = "highest" if comparison.better == Direction.UP else "lowest (best)"
-        start = f"{best} has the {highest} {metric} on {units} ({score})"
+        start = f"{best} has the {_best_word(comparison)} {metric} on {units} ({score})"
     others = [name for name in tied if name not in equal]
     if not others:
         return start
     if len(others) == 1:
         return f"{start}, but {others[0]} is not significantly worse"
-    n_others = len(comparison.scored) - 1 - len(equal)
+    n_others = len(comparison.scored) - 1 - len(equal) - len(comparison.untested)
     if brief:
         return f"{start}, but {len(others)} other {words.system}s are not significantly worse"
     if len(others) < n_others:
@@ -266,6 +283,10 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     return f"{start}, but {several} significantly worse: {name_list(others)}"
 
 
+def _best_word(comparison: Comparison) -> str:
+    return "highest" if comparison.better == Direction.UP else "lowest (best)"
+
+
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate the best system from the next, or the first undecided pair.
 
@@ -273,62 +294,60 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
     """
     best, tied = comparison.leader, comparison.tied_with_leader
     scored = comparison.scored
-    if best is None or len(scored) < 2:
+    if best is None or len(scored) < 2 or len(comparison.untested) == len(scored) - 1:
         return ""
     if tied:
         contrasts = [comparison.contrast(best, name) for name in tied]
         if len(tied) > 1 and all(map(_is_equal, contrasts)):
             return f"The scores of all {len(tied) + 1} tied {words.system}s are equal on every {words.unit}."
         return _sentence(_separation(comparison, contrasts[0], words, brief=brief))
-    contrast = comparison.contrast(best, next(name for name in scored if name != best))
     undecided = comparison.undecided
     if undecided and not brief:
         first, n_more = undecided[0], len(undecided) - 1
         more = f" (and {n_more} more {'pair' if n_more == 1 else 'pairs'})" if n_more else ""
         separation = _separation(comparison, first, words, brief=brief)
         return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
+    contrast = comparison.contrast(best, next(name for name in scored[1:] if name not in comparison.untested))
     detectable = _detectable(comparison, contrast, words, brief=brief)
     if brief or len(scored) == 2:  # the decision already states that the only pair is significantly different
         return _sentence(detectable) if detectable else ""
-    return _sentence("; ".join(filter(None, ("all pairs are significantly different", detectable))))
+    pairs = "all tested pairs" if comparison.untested else "all pairs"
+    return _sentence("; ".join(filter(None, (f"{pairs} are significantly different", detectable))))
 
 
 def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate two systems, as a clause."""
-    if contrast.reason:
-        return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
     if _is_equal(contrast):
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
-    smallest = _smallest_p(contrast)
-    is_planned = contrast.needed.value > contrast.n
-    if not is_planned and (smallest >= comparison.alpha or contrast.p <= smallest):
-        return (
-            f"{_units(comparison, contrast.n, words)} {'is' if contrast.n == 1 else 'are'} too few for the test of "
-            f"{contrast.a} against {contrast.b}: it cannot give a p value below {format_p(smallest)}"
+    units, needed = _units(comparison, contrast.n, words), contrast.needed
+    pair = f"{contrast.a} from {contrast.b}"
+    if comparison.is_undecidable(contrast):
+        more = (
+            f", and about {about(needed.value)} would be needed" if needed.known and needed.value > contrast.n else ""
         )
-    if contrast.needed.reason:
+        verb = "is" if contrast.n == 1 else "are"
         return (
-            f"how many {plural(words.unit)} would be needed to distinguish {contrast.a} from {contrast.b} is unknown, "
-            f"because {contrast.needed.reason}"
+            f"{units} {verb} too few for the test of {contrast.a} against {contrast.b}: it cannot give "
+            f"{'an adjusted' if comparison.is_adjusted else 'a'} p value below "
+            f"{format_p(comparison.smallest_adjusted(contrast))}{more}"
         )
-    if contrast.needed.value > contrast.n:
-        units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
+    if needed.reason:
+        return (
+            f"how many {plural(words.unit)} would be needed to distinguish {pair} is unknown, because {needed.reason}"
+        )
+    if needed.value > contrast.n and not needed.is_realistic(contrast.n):
+        many = f"more than {REALISTIC} times as many"
+        return f"no realistic number of {plural(words.unit)} would distinguish {pair} ({many})"
+    if needed.value > contrast.n:
+        more_units = f"about {about(needed.value)} {plural(words.unit)}"
         if brief:
-            return f"{units} would distinguish {contrast.a} from {contrast.b}"
-        return f"{units} {_planned_test(comparison, contrast, words)}"
+            return f"{more_units} would distinguish {pair}"
+        return f"{more_units} {_planned_test(comparison, contrast, words)}"
     return (
-        f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
+        f"{units} are about enough to show the difference between {contrast.a} and "
         f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "
         f"test did not show it"
     )
-
-
-def _smallest_p(contrast: Contrast) -> float:
-    """The p value if one system were better on all units on which the two differ; 0 if no small sample bounds it."""
-    if contrast.test == "t" or contrast.wins is None or contrast.losses is None:
-        return 0.0
-    n_differing = min(contrast.wins + contrast.losses, contrast.n / contrast.units_per_block)
-    return float(2.0 ** (1 - n_differing))
 
 
 def _is_equal(contrast: Contrast) -> bool:
@@ -355,9 +374,7 @@ def _with_power(comparison: Comparison) -> str:
 def _to_show_best(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """The number of units that would show that the first system is best, if it has several competitors."""
     needed = comparison.needed_for_best
-    if comparison.leader not in (contrast.a, contrast.b) or len(comparison.scored) < 3 or not needed.known:
-        return ""
-    if about(needed.value) == about(contrast.needed.value):
+    if comparison.leader not in (contrast.a, contrast.b) or not _is_reachable(comparison, contrast):
         return ""
     return (
         f", and about {about(needed.value)} to show that {comparison.leader} is significantly better than every other "
@@ -365,15 +382,43 @@ def _to_show_best(comparison: Comparison, contrast: Contrast, words: Vocabulary)
     )
 
 
+def _is_reachable(comparison: Comparison, contrast: Contrast) -> bool:
+    """Whether a realistic number of units would show the best system, other than the number for ``contrast``."""
+    needed = comparison.needed_for_best
+    if len(comparison.scored) < 3 or not needed.known or not needed.is_realistic(contrast.n):
+        return False
+    return not contrast.needed.known or about(needed.value) != about(contrast.needed.value)
+
+
 def units_to_show_best_note(comparison: Comparison) -> str:
     """The number of units that would show that the first system is better than all others; empty if unknown."""
-    needed = comparison.needed_for_best
-    if not comparison.tied_with_leader or len(comparison.scored) < 3 or not needed.known:
+    needed, tied = comparison.needed_for_best, comparison.tied_with_leader
+    if (
+        comparison.leader is None
+        or not tied
+        or not _is_reachable(comparison, comparison.contrast(comparison.leader, tied[0]))
+    ):
         return ""
     return (
         f"About {about(needed.value)} {comparison.words.plural} would show that {comparison.leader} is significantly "
         f"better than every other {comparison.words.system} ({format_percent(POWER)} power), if the observed "
         "differences are the true ones."
+    )
+
+
+def other_metrics_note(comparison: Comparison) -> str:
+    """Which systems are significantly better than the best one by other metrics, the best of them by each metric."""
+    leader, metrics_by_system = comparison.leader, dict[str, list[str]]()
+    for metric in comparison.metrics:
+        pairs = [pair for pair in comparison.contrasts if pair.metric == metric and leader in (pair.a, pair.b)]
+        better = [pair for pair in pairs if pair.winner(comparison.alpha) not in (None, leader)]
+        if better:
+            largest = max(better, key=lambda pair: abs(pair.difference))
+            best = largest.b if largest.a == leader else largest.a
+            metrics_by_system.setdefault(best, []).append(metric_in_sentence(metric))
+    return " ".join(
+        f"By {name_list(metrics)}, {best} is significantly better than {leader}."
+        for best, metrics in metrics_by_system.items()
     )
 
 
@@ -413,14 +458,8 @@ def _metric(comparison: Comparison, words: Vocabulary) -> str:
     return words.metric or SPELLED_OUT.get(comparison.primary, comparison.primary)
 
 
-def _n_scored(comparison: Comparison) -> int:
-    """The number of units on which scores are compared: those with a value of the primary metric for both systems."""
-    contrasts = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
-    return min((contrast.n for contrast in contrasts if contrast.n), default=comparison.n)
-
-
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
-    return words.size(n, comparison.clusters)
+    return words.data or words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:

@@ -215,7 +215,7 @@ def tested_units(folds: Sequence[Fold], units: int) -> Bools:
         if not np.array_equal(both, np.arange(units)):
             raise ShapeError(
                 f"train and test of fold {number + 1} are not a partition of the {units} units",
-                hint="make the folds of these units with data.split.folds",
+                hint="make the folds of these units with kfold_splits",
             )
         tests[test, number] = True
     counts = tests.sum(axis=1)
@@ -272,7 +272,7 @@ def selection_errors(
     each fold, and selects the deployed trial on all of them; the mean of that trial over the original units is
     the truth. A copy in two folds is not a leak: both are independent samples. With ``clusters`` (one id per unit, such
     as the groups of the folds) clusters are resampled. The other arguments are those of
-    ``nested_choice``. The same randomness gives paired errors for systems on the same units and folds.
+    ``nested_cv``. The same randomness gives paired errors for systems on the same units and folds.
 
     With ``splits`` above 1 the units of each resample are assigned to folds that many times, and the
     score is the mean over them, as in ``repeated_nested_cv``. A few splits are enough here: with S of them the

@@ -156,8 +156,8 @@ def _to_utf8(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-LARGE_RUN_UNITS = 20_000
-"""With more units than this the browser gets a page to wait on."""
+LARGE_PAGE_VALUES = 4_000
+"""With more values than this (units times systems) the browser gets a page to wait on."""
 WAIT_SECONDS = 1.0
 """Seconds before it gets it."""
 
@@ -255,7 +255,7 @@ def state_of(run_list: RunList) -> dict[str, Any]:
 async def _wait_briefly(page: Future[bytes], choice: RunSelection) -> bytes | None:
     """The content, or None if it is not finished in time; the computation then continues and is cached."""
     waiting = asyncio.wrap_future(page)
-    if choice.units <= LARGE_RUN_UNITS:
+    if choice.units * len(choice.rows) <= LARGE_PAGE_VALUES:
         return await waiting
     done, _ = await asyncio.wait({waiting}, timeout=WAIT_SECONDS)
     return waiting.result() if done else None

@@ -237,10 +237,22 @@ def test_per_unit_scores_are_averaged_and_kept() -> None:
     assert table.oriented_units is not None
 
 
-def test_units_without_a_score_of_every_model_are_left_out_with_a_note() -> None:
+def test_units_without_a_score_of_every_model_are_left_out_with_a_finding() -> None:
     table = read_scores(unit_rows()[:-1])
-    assert (len(table.units["x"]), len(table.units["y"])) == (4, 3)
-    assert any("y" in note for note in table.notes)
+    assert table.n_units == {"x": 4, "y": 3}
+    assert table.scores[:, 1].tolist() == [0.5, 0.5]
+    (finding,) = (finding for finding in run_checks(table) if finding.code == "EQ427")
+    assert finding.subject == "y"
+    assert "1 (b) of 4" in finding.message
+
+
+def test_units_that_a_model_lacks_return_when_it_is_left_out() -> None:
+    rows = [*unit_rows(), {"model": "c", "dataset": "x", "query_id": "q1", "score": 0.5}]
+    table = read_scores(rows)
+    assert (table.n_units["x"], table.scores[0, 0]) == (1, 0.5)
+    selected = table.select(["a", "b"])
+    assert (selected.n_units["x"], selected.scores[0, 0]) == (4, 0.375)
+    assert "EQ427" not in finding_codes(selected)
 
 
 def test_models_without_a_common_unit_are_an_error() -> None:

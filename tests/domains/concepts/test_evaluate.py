@@ -285,7 +285,7 @@ def test_zero_vectors_are_counted_and_listed() -> None:
     concept_set = ConceptSet("few", concepts=("abc", "ab", "abcd", "abcdef", "a"))
     evaluation = evaluate_concepts([PartlyZeroModel()], concept_set, weights={"quality": 1}, **QUICK)
     (finding,) = [finding for finding in evaluation.findings if finding.code == "EQ313"]
-    assert finding.message == "2 of 5 texts have a vector of zeros: 'abc', 'abcdef'"
+    assert finding.message == "2 of 5 texts have a zero vector: 'abc', 'abcdef'"
 
 
 def test_models_of_one_class_are_distinguished_by_the_keys_of_a_mapping() -> None:

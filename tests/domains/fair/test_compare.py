@@ -19,6 +19,7 @@ from equipoise import StatsConfig, optimize_model, retriever, run_fair_compariso
 from equipoise.domains.fair.config import METRIC, FairConfig
 from equipoise.domains.fair.experiment import compare_models, n_steps, plan_comparison, step_weights
 from equipoise.domains.fair.questions import timekeeping
+from equipoise.domains.fair.report import fold_section
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
 from equipoise.io.splits import kfold_splits
@@ -26,6 +27,7 @@ from equipoise.models.retriever import resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.comparison import Contrast
+from equipoise.tuning.grid import FoldSelection
 from fair_sample import BASELINE, CONFIG, GRID, Counting, chunks_of, document, pairs, slow_hits
 
 TEXT = document()
@@ -104,13 +106,13 @@ def test_nested_values_are_selected_without_the_question(comparison: FairCompari
     assert model.tuning.gap == pytest.approx(model.gap / 100)
 
 
-def test_the_cheapest_of_tied_configurations_is_deployed_and_the_source_matcher_uses_the_first() -> None:
+def test_the_cheapest_of_tied_configurations_is_deployed_and_the_embedding_eval_matcher_uses_the_first() -> None:
     """With a single chunk, every configuration answers all questions."""
     questions = [{"question": "What?", "answer": "rye"}, {"question": "And what?", "answer": "wheat"}]
     text = "Rye and wheat grow here. " + "Nothing else is said of it. " * 30
     config = FairConfig(chunk_sizes=[64, 32], overlaps=[0], top_ks=[9], tokenizer="words")
     cheapest = optimize_model("bm25:", text, questions, config=config)
-    first = optimize_model("bm25:", text, questions, config=replace(config, matcher="source"))
+    first = optimize_model("bm25:", text, questions, config=replace(config, matcher="embedding-eval"))
     assert {row["accuracy"] for row in cheapest.all_results} == {100.0}
     assert cheapest.best_params["chunk_size"] == min(cheapest.all_results, key=lambda row: row["tokens"])["chunk_size"]
     assert first.best_params == {"chunk_size": 64, "overlap": 0, "top_k": 9}
@@ -141,6 +143,17 @@ def test_ten_discordant_questions_of_one_model_give_the_binomial_p_value() -> No
     assert comparison.mcnemar is not None
     assert comparison.mcnemar.contrasts[0].p == pytest.approx(2 * 0.5**10)
     assert "0.002" in comparison.summary.split("McNemar p")[1].splitlines()[2]
+
+
+def test_configurations_that_few_folds_selected_are_not_listed(comparison: FairComparison) -> None:
+    params = [{**POINTS[0], "top_k": top_k} for top_k in range(1, 4)]
+    folds = tuple(FoldSelection(point, 0.5, 0.5, 10, times) for point, times in zip(params, (470, 25, 5), strict=True))
+    outcome = comparison.outcomes[0]
+    tuned = replace(outcome, tuning=replace(outcome.tuning, folds=folds, splits=100))
+    (section,) = fold_section(replace(comparison, outcomes=(tuned, *comparison.outcomes[1:])))
+    rows = list(zip(*(column.cells for column in section.tables[0].columns[:2]), strict=True))
+    assert [times for name, times in rows if name == outcome.name] == ["470", "25"]
+    assert "Not shown: 1 selected in fewer than 5 % of the folds." in section.tables[0].notes
 
 
 class ExactWordModel:

@@ -25,15 +25,15 @@ def test_the_published_example_is_reproduced():
     assert score.retrieved_chunks == tuple(CHUNKS)
 
 
-def test_an_answer_inside_another_number_is_a_hit_only_for_the_source_matcher():
+def test_an_answer_inside_another_number_is_a_hit_only_for_the_embedding_eval_matcher():
     assert not BinaryEvaluator().evaluate("How much?", "65%", CHUNKS)
-    assert BinaryEvaluator(matcher="source").evaluate("How much?", "65%", CHUNKS)
+    assert BinaryEvaluator(matcher="embedding-eval").evaluate("How much?", "65%", CHUNKS)
 
 
-def test_an_answer_across_two_chunks_is_a_hit_only_for_the_source_matcher():
+def test_an_answer_across_two_chunks_is_a_hit_only_for_the_embedding_eval_matcher():
     chunks = ["dark rye", "bread rolls"]
     assert not BinaryEvaluator().evaluate("?", "rye bread", chunks)
-    score = BinaryEvaluator(matcher="source").evaluate("?", "rye bread", chunks)
+    score = BinaryEvaluator(matcher="embedding-eval").evaluate("?", "rye bread", chunks)
     assert score.explanation == "the answer is in the first 2 of 2 chunks"
 
 
@@ -63,8 +63,10 @@ def test_options_change_the_match(options, answer, chunk, expected):
     assert bool(BinaryEvaluator(**options).evaluate("?", answer, [chunk])) is expected
 
 
-def test_a_partial_match_of_the_source_matcher_is_scored_by_its_share():
-    score = BinaryEvaluator(matcher="source").evaluate("?", "one two three four five", ["two three", "one four"])
+def test_a_partial_match_of_the_embedding_eval_matcher_is_scored_by_its_share():
+    score = BinaryEvaluator(matcher="embedding-eval").evaluate(
+        "?", "one two three four five", ["two three", "one four"]
+    )
     assert score.score == 0.8
     assert score.explanation == "the chunks have 80 % of the answer's words"
 
@@ -74,15 +76,15 @@ TEXT = st.text("ab $5®s ", max_size=12)
 
 @pytest.mark.engines("embedding_eval")
 @given(TEXT.filter(lambda text: text.strip()), st.lists(TEXT, max_size=4), st.booleans(), st.booleans())
-def test_the_source_matcher_gives_the_scores_of_embedding_eval(answer, chunks, fuzzy, currency):
+def test_the_embedding_eval_matcher_gives_the_scores_of_embedding_eval(answer, chunks, fuzzy, currency):
     pytest.importorskip("embedding_eval.evaluation")
     from embedding_eval.evaluation.evaluators import BinaryEvaluator as ReferenceEvaluator
 
     expected = ReferenceEvaluator().evaluate("?", answer, chunks)
-    score = BinaryEvaluator(matcher="source").evaluate("?", answer, chunks)
+    score = BinaryEvaluator(matcher="embedding-eval").evaluate("?", answer, chunks)
     assert (score.score, bool(score)) == (expected.score, bool(expected))
     options = {"fuzzy_word_match": fuzzy, "normalize_currency": currency}
-    score_with_options = BinaryEvaluator(matcher="source", **options).evaluate("?", answer, chunks)
+    score_with_options = BinaryEvaluator(matcher="embedding-eval", **options).evaluate("?", answer, chunks)
     assert score_with_options.score == ReferenceEvaluator(**options).evaluate("?", answer, chunks).score
 
 

@@ -210,8 +210,8 @@ def test_split_answers_name_the_models_whose_selected_chunks_split_some() -> Non
     assert with_affected_models([replace(every, code="EQ103")], ceilings, ["hash"])[0].message == every.message
 
 
-def test_the_source_matcher_has_no_split_answers() -> None:
-    comparison = run_comparison(chunk_sizes=[3], overlaps=[0], top_ks=[9], matcher="source")
+def test_the_embedding_eval_matcher_has_no_split_answers() -> None:
+    comparison = run_comparison(chunk_sizes=[3], overlaps=[0], top_ks=[9], matcher="embedding-eval")
     assert "EQ102" not in finding_codes(comparison)
     assert comparison[0].all_results[0]["reachable"] is None
 

@@ -107,7 +107,7 @@ def test_an_invalid_passage_is_an_error(question: dict[str, Any], error: type[Ex
 
 def test_a_matcher_that_joins_chunks_does_not_accept_passages() -> None:
     with pytest.raises(ParameterError):
-        plan({"question": "When?", "answer": "1871", "passage": "built in 1871"}, matcher="source")
+        plan({"question": "When?", "answer": "1871", "passage": "built in 1871"}, matcher="embedding-eval")
 
 
 def test_validation_lists_invalid_passages_and_counts_within_valid_ones() -> None:

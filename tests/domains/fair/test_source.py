@@ -24,7 +24,7 @@ SCRIPTS = {
     "emoji": {"si": "👩🏽‍🚀", "mu": "🏳️‍🌈", "to": "🇨🇭", "\n": "\r\n"},
 }
 GRID: dict[str, Any] = {"chunk_sizes": [48, 64, 100], "overlaps": [8, 20, 64], "top_ks": [1, 3, 9]}
-SOURCE = FairConfig(matcher="source", unanswerable="zero")
+SOURCE = FairConfig(matcher="embedding-eval", unanswerable="zero")
 BASELINE = {"chunk_size": 100, "overlap": 10, "top_k": 5}
 
 

@@ -139,7 +139,7 @@ def test_finished_models_are_not_chunked_or_rewritten(
     assert second.summary == first_run.summary
 
 
-@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "source"}, {"folds": 3}])
+@pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "embedding-eval"}, {"folds": 3}])
 def test_results_of_other_options_are_not_replaced(tmp_path: Path, first_run: Any, change: dict[str, Any]) -> None:
     with pytest.raises(StoreError) as caught:
         run_to_folder(tmp_path, **change)
@@ -232,7 +232,7 @@ def test_a_leaderboard_of_tuned_runs_reports_that_its_intervals_ignore_the_tunin
 ) -> None:
     board = leaderboard(tmp_path)
     assert set(board.table.tuned) == {"bm25:", "hash,dim=16"}
-    assert "EQ427" in {finding.code for finding in board.findings}
+    assert "EQ428" in {finding.code for finding in board.findings}
 
 
 def test_runs_of_different_questions_are_not_paired_by_unit_names(tmp_path: Path) -> None:

@@ -107,4 +107,4 @@ def test_equal_gaps_are_stated_once(tmp_path: Path) -> None:
     assert "2 units without a value are excluded for all systems." in as_markdown(runs, compare_runs(runs))
     runs = synthetic_runs(tmp_path / "b", ["a", "b", "c"], {"MRR": values, "nDCG@10": other})
     text = as_markdown(runs, compare_runs(runs))
-    assert "Undefined values are excluded: MRR of all systems (2 units) and nDCG@10 of a (1 unit)." in text
+    assert "Undefined values are excluded: MRR of all systems (2 units) and nDCG@10 of all systems (1 unit)." in text

@@ -53,7 +53,7 @@ def test_all_retrieved_items_are_in_the_explorer(tmp_path: Path) -> None:
     by_name = {run.result.system: run for run in runs}
     assert len(explorer.units) == explorer.total == 80
     assert explorer.note == ""
-    assert "mean over 20 random splits" in explorer_of(view_of(with_splits(runs, 20))).note
+    assert "is the mean over 20 random splits" in explorer_of(view_of(with_splits(runs, 20))).note
     for unit, detail in zip(explorer.units, explorer.details, strict=True):
         assert detail is not None
         text, expected, retrieved = detail
@@ -72,7 +72,7 @@ def test_values_and_lists_of_repeated_cross_validation_are_explained(tmp_path: P
     run = synthetic_runs(tmp_path, ["a"], {"MRR": [[0.1, 0.2, 0.3]]})[0]
     repeated = replace(tuning(0), splits=100, split_sd=0.01)
     path = save_run(tmp_path / "repeated", run.result, manifest=run.manifest, tuning=repeated)
-    assert "the mean over 100 random splits" in explorer_of(view_of([load_run(path)])).unit_note
+    assert "in most of the 100 random splits" in explorer_of(view_of([load_run(path)])).unit_note
 
 
 def test_values_are_aligned_by_unit_id(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ def test_a_given_name_replaces_the_system_name_in_findings(tmp_path: Path) -> No
 
 
 def test_two_runs_of_one_name_are_an_error_with_both_paths(tmp_path: Path) -> None:
-    for folder in ("one", "two"):
+    for folder in ("one", "two", "three"):
         synthetic_runs(tmp_path / folder, ["same"], {"MRR": 1 / ranks(1, 5)})
-    paths = [("", tmp_path / folder / "run0") for folder in ("one", "two")]
+    paths = [("", tmp_path / folder / "run0") for folder in ("one", "two", "three")]
     with pytest.raises(DuplicateError, match=r"one/run0 and .*two/run0 are both runs of same") as error:
         read_runs(paths)
-    assert "same-2=" in error.value.hint
+    assert f"same-2={paths[1][1]} same-3={paths[2][1]}" in error.value.hint
     assert len(read_runs([paths[0], ("other", paths[1][1])])) == 2
 
 

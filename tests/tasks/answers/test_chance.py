@@ -30,7 +30,7 @@ def located_answers_and_questions(texts, answers, rule):
 @settings(max_examples=60)
 @given(TEXTS, ANSWERS, st.booleans(), st.sampled_from([0.5, 0.8, 1.0]))
 def test_chance_is_the_share_of_orders_whose_first_chunks_answer(texts, answer, fuzzy, threshold):
-    rule = answer_matcher("source", fuzzy_word_match=fuzzy, partial_match_threshold=threshold)
+    rule = answer_matcher("embedding-eval", fuzzy_word_match=fuzzy, partial_match_threshold=threshold)
     located, questions = located_answers_and_questions(texts, [answer], rule)
     n_chunks_needed = [
         located.index.first_hit(answer, order) or len(texts) + 1 for order in permutations(range(len(texts)))
@@ -44,8 +44,8 @@ def test_chance_agrees_with_the_evaluator_on_random_chunks():
     text = document(60)
     chunks, questions = chunks_of(text, 24, 4), check_questions(pairs(text, 40))
     texts = [chunk.text for chunk in chunks]
-    chance = locate_answers(questions, chunks, answer_matcher("source")).chance(questions, len(chunks), 5)
-    evaluator, rng = BinaryEvaluator(matcher="source"), np.random.default_rng(1)
+    chance = locate_answers(questions, chunks, answer_matcher("embedding-eval")).chance(questions, len(chunks), 5)
+    evaluator, rng = BinaryEvaluator(matcher="embedding-eval"), np.random.default_rng(1)
     for k in (2, 5):
         passed = [
             bool(evaluator.evaluate("?", question.answer, [texts[index] for index in rng.permutation(len(texts))[:k]]))
@@ -61,7 +61,7 @@ def test_chance_agrees_with_the_evaluator_on_random_chunks():
 def test_samples_of_many_questions_are_independent():
     texts = [*WORDS, *"abcdefghij"]
     answers = [f"{first} {second}" for first in WORDS for second in WORDS if first != second] * 10
-    located, questions = located_answers_and_questions(texts, answers, answer_matcher("source"))
+    located, questions = located_answers_and_questions(texts, answers, answer_matcher("embedding-eval"))
     exact = 4 * 3 / (15 * 14)  # both of two chunks are among the first four of fifteen
     chances = [located.chance(questions, 15, 4, seed)[3] for seed in range(20)]
     assert np.std(chances) < 1.5 * (exact * (1 - exact) / 100_000) ** 0.5
@@ -103,9 +103,9 @@ def test_one_of_several_answers_is_sufficient():
 
 def test_chance_is_reproducible_and_increases_with_k():
     located, questions = located_answers_and_questions(
-        WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source")
+        WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("embedding-eval")
     )
-    second, _ = located_answers_and_questions(WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("source"))
+    second, _ = located_answers_and_questions(WORDS, ["rye wheat", "oats corn spelt"], answer_matcher("embedding-eval"))
     chance = located.chance(questions, 5, 5)
     assert chance.tolist() == second.chance(questions, 5, 5).tolist()
     assert (np.diff(chance) >= 0).all()

@@ -96,7 +96,7 @@ def test_constant_scores_earn_the_hypergeometric_chance_level(rng, k):
     assert HitRate(k).chance(untied.ranking, rng) == pytest.approx(distribution.sf(0).mean())
 
 
-@pytest.mark.parametrize("name", ["words", "source"])
+@pytest.mark.parametrize("name", ["words", "embedding-eval"])
 def test_the_chance_level_agrees_with_a_simulation(name):
     rng = np.random.default_rng(7)
     texts = ["rye", "rye and oat", "wheat", "oat", "spelt", "corn", "rye", "millet"]
@@ -112,7 +112,7 @@ def test_the_chance_level_agrees_with_a_simulation(name):
     assert HitRate(3).chance(result.ranking, rng) == pytest.approx(np.mean(simulated), abs=0.02)
 
 
-@pytest.mark.parametrize("name", ["words", "source"])
+@pytest.mark.parametrize("name", ["words", "embedding-eval"])
 def test_unanswerable_questions_are_misses(name):
     result = rank(
         StoredScores([[3, 2, 1]] * 2), questions_with("rye", "barley"), chunks_of(WORDS[:3]), answer_matcher(name), 3
@@ -126,10 +126,10 @@ def test_unanswerable_questions_are_misses(name):
 
 def test_the_source_rule_matches_answers_across_two_retrieved_chunks():
     texts, fixture = ["dark rye", "bread rolls", "soup"], questions_with("rye bread")
-    result = rank(StoredScores([[3, 2, 1]]), fixture, chunks_of(texts), answer_matcher("source"), 2)
+    result = rank(StoredScores([[3, 2, 1]]), fixture, chunks_of(texts), answer_matcher("embedding-eval"), 2)
     assert [HitRate(k).per_unit(result.ranking).tolist() for k in (1, 2, 3)] == [[0.0], [1.0], [1.0]]
     assert result.reachable == 1.0
-    other_order = rank(StoredScores([[1, 2, 3]]), fixture, chunks_of(texts), answer_matcher("source"), 2)
+    other_order = rank(StoredScores([[1, 2, 3]]), fixture, chunks_of(texts), answer_matcher("embedding-eval"), 2)
     assert HitRate(2).per_unit(other_order.ranking).tolist() == [0.0]
 
 
@@ -140,7 +140,7 @@ def test_the_source_rule_agrees_with_embedding_eval(rng, depth):
     from embedding_eval.evaluation.evaluators import BinaryEvaluator
 
     fixture, chunks, system = random_case(rng, tied=True)
-    result = rank(system, fixture, chunks, answer_matcher("source"), depth)
+    result = rank(system, fixture, chunks, answer_matcher("embedding-eval"), depth)
     for k in range(1, result.order.shape[1] + 1):
         passed = [
             bool(BinaryEvaluator().evaluate("?", question.answer, [chunks[index].text for index in row[:k]]))

@@ -152,7 +152,7 @@ def test_the_threshold_is_an_option():
 def test_names_show_the_options_that_differ_from_the_default():
     assert answer_matcher().name == "words"
     assert answer_matcher("words", currency=True, threshold=0.5).name == "words(currency=True, threshold=0.5)"
-    assert answer_matcher("source").name == "source"
+    assert answer_matcher("embedding-eval").name == "embedding-eval"
 
 
 def test_unknown_names_and_options_raise_errors_with_a_suggestion():

@@ -216,7 +216,7 @@ LS_HELP = """
   eq bench ls
   eq bench ls --json
 
-List the kinds of data, their formats, and their metrics. Models are ordered by the first metric.
+List the kinds of data, their formats, and their metrics. eq bench run orders models by the first metric.
 """
 
 
@@ -292,7 +292,10 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
 @click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower scores are better.")
 @click.option(
-    "--accuracy", is_flag=True, help="Scores are accuracies: infer the number of units from the printed decimals (-v)."
+    "--accuracy",
+    is_flag=True,
+    help="Scores are accuracies. With -v, list the numbers of units (such as queries) that are consistent with the "
+    "printed decimals.",
 )
 @click.option(
     "--missing",
@@ -339,7 +342,7 @@ def leaderboard(
     """See ``LEADERBOARD_HELP``."""
     from equipoise.domains.bench.leaderboard import N_STEPS
     from equipoise.domains.bench.leaderboard import leaderboard as analyse
-    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
+    from equipoise.domains.bench.leaderboard_report import leaderboard_view
     from equipoise.runs.experiment_folder import check_writable
 
     if table is None:
@@ -352,7 +355,7 @@ def leaderboard(
         out.data(analysis.to_dict())
     else:
         details = "" if folder is None else f"{folder}/report.html"
-        out.view(leaderboard_view(analysis, details, None if out.verbose or out.to else SHOWN_MODELS))
+        out.view(leaderboard_view(analysis, details))
     if folder is not None:
         results, page = analysis.write(folder)
         out.note(f"wrote {results} and {page}")

@@ -30,6 +30,7 @@ from equipoise.stats.aggregate_ranks import (
 )
 from equipoise.stats.formatting import format_percent
 from equipoise.stats.intervals import Interval
+from equipoise.stats.power import PowerEstimate, units_needed
 from equipoise.types import Finding, require_extra
 
 if TYPE_CHECKING:
@@ -180,6 +181,22 @@ class LeaderboardAnalysis:
             return self.table.datasets[0]
         return f"{'these ' if self.resample == 'units' else ''}{n_used} data sets"
 
+    @property
+    def datasets_needed(self) -> PowerEstimate | None:
+        """The data sets that would show the first model to be better than the next one that could be first.
+
+        None if one model is first, or if data sets are not resampled.
+        """
+        if len(self.tied_for_first) < 2 or self.resample == "units":
+            return None
+        first, second = (self.table.models.index(model) for model in self.tied_for_first[:2])
+        differences = self.primary.by_dataset[:, first] - self.primary.by_dataset[:, second]
+        if len(differences) < 2:
+            return None
+        # The first model is compared with all others at once.
+        level = 1.0 - self.config.alpha / (len(self.table.models) - 1)
+        return units_needed(float(differences.mean()), float(differences.std(ddof=1)), confidence_level=level)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         models, datasets = self.table.models, self.table.datasets
@@ -263,10 +280,10 @@ class LeaderboardAnalysis:
         return results, page
 
     def __str__(self) -> str:
-        from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
+        from equipoise.domains.bench.leaderboard_report import leaderboard_view
         from equipoise.report.terminal import render_text
 
-        return render_text(*leaderboard_view(self, n_shown=SHOWN_MODELS).parts())
+        return render_text(*leaderboard_view(self).parts())
 
 
 def stored_page(folder: PathLike) -> Path | None:

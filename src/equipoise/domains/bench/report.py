@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import isfinite
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite, isnan, nan
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.bench.base_data import ISSUES
@@ -36,34 +34,26 @@ from equipoise.report.answer import (
     single_answer,
     status_column,
 )
-from equipoise.report.charts.chart import LIGHT, Chart, chart, series_style
-from equipoise.report.charts.marks import (
-    line,
-    log_axis,
-    log_scale,
-    position,
-    scale_axis,
-    series_labels,
-    series_points,
-    vertical_intervals,
-    with_grid,
-)
+from equipoise.report.build_view import data_and_dates
+from equipoise.report.charts.chart import Chart, unique_names, write_charts
+from equipoise.report.charts.curves import cost_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
-from equipoise.report.sections import axis_scale
-from equipoise.report.tables import COST_RANK, cost_report_columns
+from equipoise.report.sections import axis_scale, to_value
+from equipoise.report.tables import COST_RANK, cost_columns, cost_report_columns
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, findings_section, heading
 from equipoise.report.view import View
+from equipoise.report.view_model import Leaderboard, LeaderboardRow, Value
 from equipoise.runs.experiment_folder import RESULTS, folder_names
-from equipoise.stats.formatting import format_percent, format_value, metric_heading
+from equipoise.runs.manifest import read_manifest
+from equipoise.stats.formatting import format_percent, format_value
 from equipoise.stats.intervals import Interval
 from equipoise.stats.verdict import Vocabulary, name_list
-from equipoise.tuning.grid import pareto_front
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData
     from equipoise.domains.bench.results import Aggregate, BenchComparison, DataComparison
-    from equipoise.report.charts.marks import Row
+    from equipoise.report.view import RunsView
 
 
 MAX_METRICS = 3
@@ -212,9 +202,13 @@ def _ends(interval: tuple[float, float]) -> str:
 
 
 def _mean_cost(comparison: BenchComparison, name: str) -> dict[str, float | None]:
-    costs = [
-        system.cost.to_dict() for dataset in comparison.datasets for system in dataset.systems if system.name == name
-    ]
+    return mean_costs(
+        [system.cost.to_dict() for dataset in comparison.datasets for system in dataset.systems if system.name == name]
+    )
+
+
+def mean_costs(costs: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """The mean of each cost over the data sets on which it is known."""
     means: dict[str, float | None] = {}
     for key in costs[0]:
         known = [value for cost in costs if (value := cost[key]) is not None]
@@ -366,63 +360,6 @@ def _skipped(comparison: BenchComparison) -> list[str]:
     return [f"Not evaluated: {'; '.join(comparison.skipped)}."] if comparison.skipped else []
 
 
-WIDTH, HEIGHT = 500, 280
-
-
-@dataclass(frozen=True, slots=True)
-class CostPoint:
-    """One system: seconds per 1,000 texts, the score, and its interval."""
-
-    system: str
-    seconds: float
-    score: float
-    low: float
-    high: float
-
-
-def cost_chart(points: Sequence[CostPoint], metric: str, name: str = "cost") -> Chart:
-    """Score by time per text; the line is the Pareto front."""
-    times, scores = [point.seconds for point in points], [point.score for point in points]
-    front = [points[index] for index in pareto_front(np.array(times), np.array(scores))]
-    scale = log_scale(min(times) / 1.5, max(times) * 1.5)
-    x = with_grid(log_axis(scale.low, scale.high, scale.ticks, "seconds per 1,000 texts (logarithmic)"))
-    y_scale = axis_scale([], [end for point in points for end in (point.low, point.high)])
-    y = with_grid(scale_axis(y_scale, metric))
-    where = position(x, y, "cost", "value")
-    rows = [_row(point, index) for index, point in enumerate(points)]
-    steps: list[Row] = [{"cost": point.seconds, "value": point.score} for point in front]
-    heights = [(y_scale.high - point.score) / (y_scale.high - y_scale.low) * HEIGHT for point in points]
-    layers = [
-        line([*steps, {**steps[-1], "cost": scale.high}], where, LIGHT["chance"], interpolate="step-after"),
-        *(vertical_intervals([row], x, y, "cost", stroke=row["fill"], strokeWidth=1.4) for row in rows),
-        *(series_points([row], where, row["fill"], row["shape"], size=80) for row in rows),
-        *series_labels([point.system for point in points], heights, WIDTH),
-    ]
-    listed = ", ".join(point.system for point in front)
-    return chart(
-        name,
-        f"{metric_heading(metric)} by seconds per 1,000 texts",
-        f"The Pareto front of {metric} and time per text: {listed}.",
-        layers,
-        subtitle="Line: the best score at or below each time. Error bars are intervals.",
-        width=WIDTH,
-        height=HEIGHT,
-    )
-
-
-def _row(point: CostPoint, index: int) -> Row:
-    color, shape = series_style(index)
-    return {
-        "cost": point.seconds,
-        "value": point.score,
-        "low": point.low,
-        "high": point.high,
-        "fill": color,
-        "shape": shape,
-        "tooltip": f"{point.system}: {point.score:.3f} at {point.seconds:.3g} seconds per 1,000 texts",
-    }
-
-
 # The page of a benchmark: the answer, quality against cost, and every data set.
 
 
@@ -453,15 +390,33 @@ def write_suite_page(
     target = Path(output)
     names = [dataset["name"] for dataset in content["datasets"]]
     places, runs = folder_names(names), list(runs)
-    links: dict[str, str] = {}
+    links = {name: f"{target.stem}-{places[name]}{target.suffix or '.html'}" for name in names}
+    reports: dict[str, RunsView] = {}
     for number, name in enumerate(names):
         progress(f"writing {name}")
-        page = target.with_name(f"{target.stem}-{places[name]}{target.suffix or '.html'}")
+        related = (("all data sets", target.name), *((other, links[other]) for other in names if other != name))
+        chosen = replace(
+            options,
+            title=f"{options.title}: {name}" if options.title else "",
+            charts_folder=None if options.charts_folder is None else Path(options.charts_folder) / places[name],
+            related=related,
+        )
         with portion(number / (len(names) + 1), (number + 1) / (len(names) + 1)):
-            write_report([("", run) for run in runs if run.parent.name == places[name]], page, options)
-        links[name] = page.name
+            group = [("", run) for run in runs if run.parent.name == places[name]]
+            reports[name] = write_report(group, target.with_name(links[name]), chosen)
     progress("writing the page")
-    write_text(target, suite_html(content, links, charts=options.charts, notes=options.folder_notes))
+    if options.charts_folder is not None:
+        write_charts([chart for view in suite_views(content) for chart in view.charts], options.charts_folder)
+    text = suite_html(
+        content,
+        links,
+        reports=reports,
+        charts=options.charts,
+        notes=options.folder_notes,
+        title=options.title,
+        subtitle=data_and_dates([read_manifest(run) for run in runs]),
+    )
+    write_text(target, text)
     return View.from_dict(content["answers"][0]).answer.headline
 
 
@@ -469,64 +424,103 @@ def suite_html(
     content: Mapping[str, Any],
     links: Mapping[str, str] | None = None,
     *,
+    reports: Mapping[str, RunsView] | None = None,
     charts: bool = True,
     notes: Sequence[str] = (),
+    title: str = "",
+    subtitle: str = "",
 ) -> str:
-    """The page of ``BenchComparison.to_dict()``; ``links`` are the full reports by data set, ``notes`` come first."""
+    """The page of ``BenchComparison.to_dict()``.
+
+    ``links`` and ``reports`` are the full reports by data set, ``notes`` come first.
+    """
+    views = suite_views(content)
+    datasets = content["datasets"]
+    titles = dict(zip((dataset["name"] for dataset in datasets), views[-len(datasets) :], strict=True))
+    return render_views(
+        title or _suite_title(content, views),
+        views,
+        links={titles[name].title: file for name, file in (links or {}).items()},
+        reports={titles[name].title: report for name, report in (reports or {}).items()},
+        charts=charts,
+        notes=notes,
+        subtitle=subtitle,
+    )
+
+
+def _suite_title(content: Mapping[str, Any], views: Sequence[View]) -> str:
+    if content["aggregate"] is None:
+        return f"Benchmark: {views[0].title}"
+    n_systems = pluralize(len(content["aggregate"]["rows"]), "system")
+    return f"Benchmark: {len(content['datasets'])} data sets, {n_systems}"
+
+
+def suite_views(content: Mapping[str, Any]) -> list[View]:
+    """The views of a stored benchmark with the charts of quality against cost; their names are unique."""
     views = [View.from_dict(view) for view in content["answers"]]
     datasets = content["datasets"]
-    n_suite = len(views) - len(datasets)  # 1 if there is an aggregate, else 0
-    points = [suite_points(content)] * n_suite + [data_points(dataset) for dataset in datasets]
-    metrics = ["mean score"] * n_suite + [dataset["primary"] for dataset in datasets]
-    drawn = [
-        view.with_charts([cost_chart(shown, metric, f"cost-{number}")], "Quality and cost") if len(shown) > 1 else view
-        for number, (view, shown, metric) in enumerate(zip(views, points, metrics, strict=True))
-    ]
-    pages = {
-        view.title: links[dataset["name"]]
-        for view, dataset in zip(views[n_suite:], datasets, strict=True)
-        if links and dataset["name"] in links
-    }
-    subject = views[0].title
-    if n_suite:
-        subject = f"{len(datasets)} data sets, {pluralize(len(content['aggregate']['rows']), 'system')}"
-    return render_views(f"Benchmark: {subject}", drawn, links=pages, charts=charts, notes=notes)
-
-
-def data_points(dataset: Mapping[str, Any]) -> list[CostPoint]:
-    """The systems of a data set whose cost is known."""
-    points = []
-    for system in dataset["systems"]:
-        rate = system["cost"].get("documents_per_second")
-        estimate = next(item for item in system["estimates"] if item["metric"] == dataset["primary"])
-        if rate and estimate["value"] is not None:
-            low, high = (estimate["interval"][end] for end in ("low", "high"))
-            value = float(estimate["value"])
-            points.append(
-                CostPoint(
-                    system["name"], 1000 / rate, value, value if low is None else low, value if high is None else high
-                )
-            )
-    return points
-
-
-def suite_points(content: Mapping[str, Any]) -> list[CostPoint]:
-    """The systems of the aggregate whose cost is known on every data set."""
-    if content.get("aggregate") is None:
-        return []
-    times: dict[str, list[float]] = {}
-    for dataset in content["datasets"]:
-        for point in data_points(dataset):
-            times.setdefault(point.system, []).append(point.seconds)
-    count = len(content["datasets"])
+    charts = [list(_dataset_charts(dataset)) for dataset in datasets]
+    if content["aggregate"] is not None:
+        charts.insert(0, list(_suite_charts(content)))
+    named = iter(unique_names([chart for drawn in charts for chart in drawn]))
     return [
-        CostPoint(
-            row["system"],
-            sum(times[row["system"]]) / count,
-            row["mean_score"],
-            row["score_interval"][0],
-            row["score_interval"][1],
-        )
-        for row in content["aggregate"]["rows"]
-        if len(times.get(row["system"], ())) == count
+        view.with_charts([next(named) for _ in drawn], "Quality and cost")
+        for view, drawn in zip(views, charts, strict=True)
     ]
+
+
+def _suite_charts(content: Mapping[str, Any]) -> Iterator[Chart]:
+    """The mean score over the mean costs of the systems in the aggregate."""
+    rows = content["aggregate"]["rows"]
+    costs = {
+        row["system"]: mean_costs(
+            [
+                system["cost"]
+                for dataset in content["datasets"]
+                for system in dataset["systems"]
+                if system["name"] == row["system"]
+            ]
+        )
+        for row in rows
+    }
+    values = {row["system"]: (row["mean_score"], *row["score_interval"]) for row in rows}
+    level = content["datasets"][0]["systems"][0]["estimates"][0]["interval"]["confidence_level"]
+    yield from _cost_charts("mean score", values, costs, level)
+
+
+def _dataset_charts(dataset: Mapping[str, Any]) -> Iterator[Chart]:
+    """The primary metric of a data set over the costs."""
+    estimates = {
+        system["name"]: next(item for item in system["estimates"] if item["metric"] == dataset["primary"])
+        for system in dataset["systems"]
+    }
+    values = {
+        name: (estimate["value"], *(estimate["interval"][end] for end in ("low", "high")))
+        for name, estimate in estimates.items()
+    }
+    costs = {system["name"]: system["cost"] for system in dataset["systems"]}
+    level = next(iter(estimates.values()))["interval"]["confidence_level"]
+    yield from _cost_charts(dataset["primary"], values, costs, level)
+
+
+def _cost_charts(
+    metric: str,
+    values: Mapping[str, tuple[float | None, float | None, float | None]],
+    costs: Mapping[str, Mapping[str, float | None]],
+    confidence_level: float,
+) -> Iterator[Chart]:
+    """The systems with their scores and the ends of the intervals, over each of their costs."""
+    scores = {name: _score_value(ends, confidence_level) for name, ends in values.items()}
+    rows = tuple(LeaderboardRow(name, score, "", "", None, "") for name, score in scores.items())
+    board = Leaderboard(
+        metric, "up", "fraction", format_percent(confidence_level), axis_scale(scores.values()), rows, caption=""
+    )
+    yield from cost_charts(board, cost_columns(list(values), costs))
+
+
+def _score_value(ends: tuple[float | None, float | None, float | None], confidence_level: float) -> Value:
+    """A score and its interval from JSON."""
+    value, low, high = (nan if number is None else number for number in ends)
+    known = not isnan(low + high)
+    interval = Interval(low, high, confidence_level) if known else Interval.unknown("unknown")
+    return to_value(value, interval, 3)

@@ -89,8 +89,8 @@ class DataComparison:
 
     @property
     def tied_with_leader(self) -> list[str]:
-        """The systems that are not significantly worse than the leader."""
-        return [] if self.comparison is None else list(self.comparison.tied_with_leader)
+        """The systems that are not known to be worse than the leader: not significantly, or not tested."""
+        return [] if self.comparison is None else [*self.comparison.tied_with_leader, *self.comparison.untested]
 
     @property
     def could_be_best(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
 from equipoise.errors import PairingError, ParameterError, UnknownNameError, did_you_mean
+from equipoise.stats.complete_units import complete_units, n_missing_scores
 
 if TYPE_CHECKING:
     from equipoise.io.published.numbers import PrintedNumber
@@ -32,10 +33,10 @@ class ScoreTable:
     """Scores of models (rows) on data sets (columns), as printed; NaN is a missing cell.
 
     ``lower`` are the data sets on which a lower score is better, ``accuracy`` those whose score is a share of units
-    answered correctly. ``units`` are per-unit values by data set (units, models): units that some model lacks are left
-    out, and a model without any has NaN. ``printed`` are the numbers with their digits by (model, data set), ``notes``
-    how the table was read. ``runs`` says that the scores come from run directories, and ``tuned`` are the models among
-    them whose parameters were tuned by cross-validation.
+    answered correctly. ``units`` are per-unit values by data set (units, models), NaN where a model has none; the
+    scores are means over the units on which all models have a value. ``printed`` are the numbers with their digits by
+    (model, data set), ``notes`` how the table was read. ``runs`` says that the scores come from run directories, and
+    ``tuned`` are the models among them whose parameters were tuned by cross-validation.
     """
 
     name: str
@@ -62,25 +63,18 @@ class ScoreTable:
         datasets = tuple(dict.fromkeys(dataset for _, dataset in cells))
         scores = np.full((len(models), len(datasets)), np.nan)
         units: dict[str, Floats] = {}
-        notes = []
         for column, dataset in enumerate(datasets):
-            present = [row for row, model in enumerate(models) if (model, dataset) in cells]
-            by_model = [cells[models[row], dataset] for row in present]
-            shared = [unit for unit in by_model[0] if all(unit in values for values in by_model)]
-            n_all = len({unit for values in by_model for unit in values})
-            if not shared:
+            ids = dict.fromkeys(unit for model in models for unit in cells.get((model, dataset), ()))
+            values = np.array([[cells.get((model, dataset), {}).get(unit, np.nan) for model in models] for unit in ids])
+            scores[:, column] = _shared_means(values)
+            if np.isnan(scores[:, column]).all():
                 raise PairingError(
-                    f"{name}: the models on {dataset} share no unit", hint="give the same unit ids for every model"
+                    f"{name}: the models on {dataset} share no example",
+                    hint="give the same ids of examples for every model",
                 )
-            if len(shared) < n_all:
-                notes.append(f"{dataset}: {len(shared)} of {n_all:,} units, those that all models share, are used")
-            values = np.full((len(shared), len(models)), np.nan)
-            values[:, present] = [[of_model[unit] for of_model in by_model] for unit in shared]
-            scores[:, column] = values.mean(axis=0)
-            if shared != [""]:
+            if list(ids) != [""]:
                 units[dataset] = values
-        sizes = {dataset: len(values) for dataset, values in units.items()}
-        return cls(name, models, datasets, scores, units=units, n_units=sizes, notes=tuple(notes))
+        return cls(name, models, datasets, scores, units=units, n_units=_sizes(units))
 
     @property
     def missing(self) -> Bools:
@@ -95,10 +89,11 @@ class ScoreTable:
 
     @property
     def oriented_units(self) -> list[Floats] | None:
-        """Per-unit values of every data set, higher is better; None unless all data sets have them."""
+        """Values of the units that all models share, higher is better; None unless all data sets have them."""
         if not self.datasets or any(name not in self.units for name in self.datasets):
             return None
-        return [self.units[name] * (-1.0 if name in self.lower else 1.0) for name in self.datasets]
+        shared = {name: values[complete_units(values)] for name, values in self.units.items()}
+        return [shared[name] * (-1.0 if name in self.lower else 1.0) for name in self.datasets]
 
     @cached_property
     def scales(self) -> dict[str, Scale]:
@@ -127,12 +122,17 @@ class ScoreTable:
         """The table of some models and data sets, by position."""
         rows, columns = np.asarray(models, dtype=np.int64), np.asarray(datasets, dtype=np.int64)
         names = tuple(self.datasets[column] for column in columns)
+        scores = self.scores[np.ix_(rows, columns)]
+        units = {name: self.units[name][:, rows] for name in names if name in self.units}
+        for name, values in units.items():
+            scores[:, names.index(name)] = _shared_means(values)
         return replace(
             self,
             models=tuple(self.models[row] for row in rows),
             datasets=names,
-            scores=self.scores[np.ix_(rows, columns)],
-            units={name: self.units[name][:, rows] for name in names if name in self.units},
+            scores=scores,
+            units=units,
+            n_units={**self.n_units, **_sizes(units)},
             notes=(*self.notes, *notes),
         )
 
@@ -214,6 +214,17 @@ def possible_denominators(
     return tuple(sizes[possible].tolist())
 
 
+def _shared_means(values: Floats) -> Floats:
+    """The mean of each model over the units on which all have a value; NaN for a model without values."""
+    shared = values[complete_units(values)]
+    return shared.mean(axis=0) if len(shared) else np.full(values.shape[1], np.nan)
+
+
+def _sizes(units: Mapping[str, Floats]) -> dict[str, int]:
+    """The number of units of each data set that all models share."""
+    return {name: int(complete_units(values).sum()) for name, values in units.items()}
+
+
 def _scale(largest: float) -> Scale:
     if largest <= 1.0:
         return "fraction"
@@ -240,8 +251,10 @@ def _missing_hint(n_datasets: int, n_models: int) -> str:
 
 
 LOWER_IS_BETTER = re.compile(
-    r"(?i)\b(?:wer|cer|ppl|perplexity|rmse|mae|mse|loss|error(?: rate)?|mean rank|latency|fid|bpb|ece|brier)\b"
+    r"(?i)(?<![a-z])(?:wer|cer|eer|ppl|perplexity|rmse|mae|mse|nll|loss|errors?|mean[ _]rank|latency|fid|bpb|ece|brier)"
+    r"(?![a-z])"
 )
+MISSING_CELLS_CODE = "EQ420"
 FEW_DATASETS_CODE = "EQ424"
 FEW_DATASETS = 6
 """With fewer data sets, no paired sign or randomisation test reaches p < 0.05: 2 / 2**5 is 0.0625."""
@@ -261,6 +274,23 @@ def missing_cells(table: ScoreTable) -> Iterator[Observation]:
             f"({pluralize(len(rows), 'model')}, {pluralize(int(gaps.any(axis=0).sum()), 'data set')})",
             evidence_names(names),
         )
+
+
+def missing_units(table: ScoreTable) -> Iterator[Observation]:
+    """EQ427: units of a data set that some models lack."""
+    for dataset, values in table.units.items():
+        lacking = [
+            f"{n_missing:,} ({model})"
+            for model, n_missing in zip(table.models, n_missing_scores(values), strict=True)
+            if n_missing
+        ]
+        if lacking:
+            yield Observation(
+                dataset,
+                f"{join_names(lacking)} of {len(values):,} scores are missing, so all models are compared on "
+                f"{pluralize(table.n_units[dataset], 'unit')}",
+                evidence_names(lacking),
+            )
 
 
 def mixed_scales(table: ScoreTable) -> Iterator[Observation]:
@@ -307,7 +337,10 @@ def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
     names = [name for name in table.datasets if name not in table.lower and LOWER_IS_BETTER.search(name)]
     if names:
         yield Observation(
-            Path(table.name).name, f"{join_names(names)}: higher scores are taken as better", evidence_names(names)
+            Path(table.name).name,
+            f"{join_names(names)}: higher scores are taken as better",
+            evidence_names(names),
+            title=f"higher scores are taken as better on {join_names(names)}; --lower {names[0]} changes it",
         )
 
 
@@ -341,12 +374,12 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
             possible = f"the smallest possible number is {sizes[0]:,}" if sizes else none
             cells = {model: table.printed.get((model, name)) for model in table.models}
             printed = [f"{model}: {cell.text}" for model, cell in cells.items() if cell is not None]
-            message = f"the printed accuracies are impossible with {pluralize(stated, 'unit')}; {possible}"
+            message = f"the printed accuracies are impossible with {pluralize(stated, 'example')}; {possible}"
             yield Observation(name, message, evidence_names(printed))
 
 
 def unaccounted_tuning(table: ScoreTable) -> Iterator[Observation]:
-    """EQ427: intervals of tuned systems without the uncertainty of the tuning."""
+    """EQ428: intervals of tuned systems without the uncertainty of the tuning."""
     if table.tuned:
         yield Observation(
             Path(table.name).name,
@@ -356,14 +389,15 @@ def unaccounted_tuning(table: ScoreTable) -> Iterator[Observation]:
 
 
 _FUNCTIONS = {
-    "EQ420": missing_cells,
+    MISSING_CELLS_CODE: missing_cells,
     "EQ421": mixed_scales,
     "EQ422": misplaced_cells,
     "EQ423": lower_is_better,
     FEW_DATASETS_CODE: few_datasets,
     "EQ425": unreadable_cells,
     "EQ426": impossible_accuracies,
-    "EQ427": unaccounted_tuning,
+    "EQ427": missing_units,
+    "EQ428": unaccounted_tuning,
 }
 CHECKS = declared_checks(
     "equipoise.domains.bench", {code: (ScoreTable, function) for code, function in _FUNCTIONS.items()}

@@ -526,7 +526,7 @@ class Classification(_LabelTable):
         if self.protocol == "few-shot":
             train = np.flatnonzero(self.train) if fixed else np.arange(len(codes))
             hits = few_shot_hits(vectors, codes, train, tested if fixed else None)[tested]
-            chance = float(np.mean(1 / len(np.unique(codes))))
+            chance = 1 / len(np.unique(codes))
             return BenchObservation(None, values={"Acc": hits}, chance={"Acc": chance}, details=self._details())
         folds = class_folds(codes, groups=self._texts, seed=seed) if not fixed else []
         splits = folds or [(np.flatnonzero(self.train), tested)]

@@ -40,7 +40,7 @@ class ConceptSpace:
 
 @dataclass(frozen=True)
 class ZeroVectors:
-    """The texts with a vector of zeros, and the number of all texts."""
+    """The texts with a zero vector, and the number of all texts."""
 
     model: str
     texts: tuple[str, ...]
@@ -91,7 +91,7 @@ def zero_vectors(subject: ZeroVectors) -> Iterator[Observation]:
         yield Observation(
             subject.model,
             f"{len(subject.texts)} of {pluralize(subject.count, 'text')} "
-            f"{'has' if len(subject.texts) == 1 else 'have'} a vector of zeros: "
+            f"{'has' if len(subject.texts) == 1 else 'have'} a zero vector: "
             f"{join_names([repr(text) for text in subject.texts])}",
             evidence_names(subject.texts),
         )

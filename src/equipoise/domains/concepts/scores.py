@@ -174,7 +174,7 @@ _ALL = (
             "cluster_separation is the mean of 1 - cosine over the points of two found clusters, averaged "
             "over the pairs of clusters",
         ),
-        "Compactness and separation of clusters of concepts. Every part is computed on the clusters that K-means "
+        "Compactness and separation of clusters of concepts. Every component is computed on the clusters that K-means "
         "found, not on the true ones: vectors in a few tight groups score high, whatever they mean.",
     ),
     ConceptScore(
@@ -253,7 +253,7 @@ def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:
         measured = " + ".join(score.name for score in CONCEPT_SCORES.values())
         text = (
             "The mean of the five weighted scores of eq concepts; --weight changes the weights. Noise can rank first, "
-            "because most parts need no labels. eq concepts therefore recommends models by ground_truth_score."
+            "because most components need no labels. eq concepts therefore recommends models by ground_truth_score."
         )
         return f"{COMPOSITE}  composite of eq concepts", text, {"formula": f"({measured}) / 5"} | _COMMON
     if name == GROUND_TRUTH:
@@ -270,7 +270,7 @@ def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:
     low, high = score.bounds
     facts = {
         "formula": score.formula,
-        "parts": "; ".join(score.definitions),
+        "components": "; ".join(score.definitions),
         "range": f"{low:.3g} to {high:.3g}; larger is better",
         "chance": score.chance_baseline,
         "measured on": score.needs,

@@ -441,7 +441,7 @@ class EmbeddingEvalMatcher(AnswerMatcher):
     2
     """
 
-    kind = "source"
+    kind = "embedding-eval"
     joins = True
 
     case_sensitive: bool = False
@@ -566,16 +566,30 @@ class EmbeddingEvalIndex(AnswerIndex):
 
 
 MATCHERS: dict[str, type[WholeWordMatcher] | type[EmbeddingEvalMatcher]] = {
-    "words": WholeWordMatcher,
-    "source": EmbeddingEvalMatcher,
+    WholeWordMatcher.kind: WholeWordMatcher,
+    EmbeddingEvalMatcher.kind: EmbeddingEvalMatcher,
 }
+MATCHER_ALIASES = {"source": EmbeddingEvalMatcher.kind}
+"""Former names, which are still accepted."""
+
+
+def matcher_name(name: str) -> str:
+    """The name of a matcher, also for an alias; an unknown name is an error.
+
+    >>> matcher_name("source")
+    'embedding-eval'
+    """
+    known = MATCHER_ALIASES.get(name, name)
+    if known not in MATCHERS:
+        raise UnknownNameError.of("matcher", str(name), MATCHERS, more=f"known: {', '.join(MATCHERS)}")
+    return known
 
 
 def answer_matcher(name: str | AnswerMatcher = "words", **options: object) -> AnswerMatcher:
     """The matcher with this name and these options; an unknown name or option gets a did-you-mean.
 
-    ``words`` takes ``currency``, ``fuzzy`` and ``threshold``; ``source`` takes the options of the
-    evaluator of embedding-eval. A matcher object is returned unchanged.
+    ``words`` takes ``currency``, ``fuzzy`` and ``threshold``; ``embedding-eval`` takes the options of the evaluator of
+    that package. A matcher object is returned unchanged.
 
     >>> answer_matcher("words", currency=True).holds("$5", "It costs 5 dollars.")
     True
@@ -586,8 +600,7 @@ def answer_matcher(name: str | AnswerMatcher = "words", **options: object) -> An
                 f"the matcher {name.name} is an object and takes no options", hint="pass its name with the options"
             )
         return name
-    if name not in MATCHERS:
-        raise UnknownNameError.of("matcher", str(name), MATCHERS, more=f"known: {', '.join(MATCHERS)}")
+    name = matcher_name(name)
     options_of = {field.name: field for field in fields(MATCHERS[name])}
     for option, value in options.items():
         if option not in options_of:

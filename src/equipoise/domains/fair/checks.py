@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from equipoise.checks.base import Observation, declared_checks, evidence_names, join_names, pluralize
+from equipoise.config import DEFAULT_STATS
 from equipoise.stats.formatting import format_value
 from equipoise.stats.intervals import wilson_interval
-from equipoise.stats.power import PowerEstimate, detectable_difference
+from equipoise.stats.power import PowerEstimate, detectable_difference, p_of_equal_signs
 from equipoise.types import Finding, Severity
 
 MISSING_ANSWERS = "EQ102"
@@ -108,7 +109,7 @@ class SampleSize:
         """
         standard_deviation = sqrt(2 * self.accuracy * (1 - self.accuracy))
         planned = detectable_difference(standard_deviation, self.questions)
-        if planned.known and planned.value > 1:
+        if planned.known and (planned.value > 1 or p_of_equal_signs(self.questions) >= DEFAULT_STATS.alpha):
             return PowerEstimate.unknown("no difference is detectable")
         return planned
 
@@ -161,7 +162,7 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     chunking = f" with chunk {subject.worst}" if subject.worst else ""
     others = len(splitting) - 1
     verb = "splits" if others == 1 else "split"
-    more = f"; {others} of {len(subject.cut) - 1} other chunkings {verb} answers too" if others else ""
+    more = f"; {others} of the {len(subject.cut) - 1} other chunk configurations also {verb} answers" if others else ""
     yield Observation(
         subject.name,
         f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {'is' if len(worst) == 1 else 'are'} split between "

@@ -16,6 +16,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
+from equipoise.domains.fair.answer_matching import MATCHER_ALIASES, MATCHERS, EmbeddingEvalMatcher
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import validate_fixture
@@ -78,16 +79,15 @@ RESUME_NOTE = "run the same command again to compute only what is missing"
 
 
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
-matchers = options.names_in("equipoise.domains.fair.answer_matching", "MATCHERS")
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
 
-matcher_option = options.one_of(
+matcher_option = click.option(
     "--matcher",
-    "matcher",
-    matchers,
-    "words",
-    "How answers are found: words (whole words within one chunk), or source (as in the package embedding-eval: in the "
-    "joined chunks, ignoring word boundaries).",
+    type=options.ChoiceWithHint("matcher", lambda: MATCHERS, aliases={EmbeddingEvalMatcher.kind: MATCHER_ALIASES}),
+    default="words",
+    show_default=True,
+    help="How answers are found. words: whole words within one chunk; embedding-eval: the lenient rule of that package "
+    "(substrings of the joined chunks, or most of the words).",
 )
 
 tokenizer_option = click.option(
@@ -490,10 +490,11 @@ DEMO_HELP = """
   eq demo
   eq demo -o results/ --json
 
-Compare minilm, use and wordllama, if installed, with the baselines bm25, tfidf and hash: each
-searches a text on the history of timekeeping for the answers to 130 questions. Nothing is
-downloaded. Each model is tuned separately on a small grid and scored on held-out questions. The
-results and an HTML report are written to a folder, and repeating the command reuses them.
+Compare the models minilm, use (Universal Sentence Encoder) and wordllama, where installed, with the
+baselines bm25, tfidf and hash: each searches a text on the history of timekeeping for the answers
+to 130 questions. Nothing is downloaded. Each model is tuned separately on a small grid and scored
+on held-out questions. The results and an HTML report are written to a folder, and repeating the
+command reuses them.
 """
 
 DEMO_REPORT = "report.html"

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.domains.fair.answer_matching import MATCHERS, PASS_SCORE, EmbeddingEvalMatcher, answer_matcher
+from equipoise.domains.fair.answer_matching import (
+    PASS_SCORE,
+    EmbeddingEvalMatcher,
+    answer_matcher,
+    matcher_name,
+)
 from equipoise.errors import DuplicateError, InputError, ParameterError, ShapeError, UnknownNameError
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.registry import parse_spec
@@ -177,12 +182,12 @@ class BinaryEvaluator:
         Minimum share of the answer's words, for ``fuzzy_word_match``.
     fuzzy_word_match
         Whether a part of the answer's words is enough. The score is then 1 with the matcher ``words``, and the share of
-        the words with ``source``. By default False for ``words`` and True for ``source``.
+        the words with ``embedding-eval``. By default False for ``words`` and True for ``embedding-eval``.
     normalize_currency
-        Whether ``$5`` also matches ``$ 5`` and ``5``. By default False for ``words`` and True for ``source``.
+        Whether ``$5`` also matches ``$ 5`` and ``5``. By default False for ``words``, True for ``embedding-eval``.
     matcher
-        ``words`` searches the whole words of the answer within one chunk and scores 1 or 0. ``source`` is the rule of
-        embedding-eval: the chunks are joined, and word boundaries are ignored.
+        ``words`` searches the whole words of the answer within one chunk and scores 1 or 0. ``embedding-eval`` is the
+        rule of that package: the chunks are joined, and word boundaries are ignored.
 
     >>> evaluator = BinaryEvaluator()
     >>> evaluator.evaluate("What is the capital?", "Paris", ["Paris is its capital."]).score
@@ -201,13 +206,15 @@ class BinaryEvaluator:
         *,
         matcher: str = "words",
     ) -> None:
+        name = matcher_name(matcher)
+        is_lenient = name == EmbeddingEvalMatcher.kind
         self.matcher = _matcher(
-            matcher,
+            name,
             case_sensitive=case_sensitive,
             normalize_whitespace=normalize_whitespace,
             partial_match_threshold=partial_match_threshold,
-            fuzzy_word_match=matcher == "source" if fuzzy_word_match is None else fuzzy_word_match,
-            normalize_currency=matcher == "source" if normalize_currency is None else normalize_currency,
+            fuzzy_word_match=is_lenient if fuzzy_word_match is None else fuzzy_word_match,
+            normalize_currency=is_lenient if normalize_currency is None else normalize_currency,
         )
 
     def evaluate(
@@ -243,9 +250,7 @@ class BinaryEvaluator:
 
 def _matcher(name: str, **options: Any) -> AnswerMatcher:
     """The matcher with this name from the options of embedding-eval."""
-    if name not in MATCHERS:
-        raise UnknownNameError.of("matcher", str(name), MATCHERS, more=f"known: {', '.join(MATCHERS)}")
-    if name == "source":
+    if name == EmbeddingEvalMatcher.kind:
         return answer_matcher(name, **options)
     return answer_matcher(
         name,

@@ -10,7 +10,7 @@ from math import sqrt
 from typing import Any
 
 from equipoise.config import StatsConfig
-from equipoise.domains.fair.answer_matching import answer_matcher as matcher_of
+from equipoise.domains.fair.answer_matching import MATCHERS, matcher_name
 from equipoise.domains.fair.chunk_index import ChunkingParams
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
 from equipoise.models.chunking import CHUNKERS
@@ -61,7 +61,7 @@ class FairConfig:
     """The settings of a comparison, without its models, document and questions. An invalid value is an error.
 
     The grid is chunkers x chunk_sizes x overlaps x top_ks. Chunk sizes, overlaps, top_ks and a baseline that are None
-    have defaults, which are reduced for short documents, except with the matcher ``source``.
+    have defaults, which are reduced for short documents, except with the matcher ``embedding-eval``.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class FairConfig:
         Parameters of the untuned baseline: ``chunk_size`` and ``overlap`` in tokens, ``top_k`` and ``chunker``. What
         is missing is 512, 50, 10 and ``fixed``.
     matcher
-        The rule by which a chunk contains an answer: ``words`` or ``source``, the rule of embedding-eval.
+        The rule by which a chunk contains an answer: ``words``, or ``embedding-eval`` for the rule of that package.
     budget
         Maximum of the tokens retrieved per question on average; configurations above it are not eligible. None: no
         maximum.
@@ -137,8 +137,9 @@ class FairConfig:
         for name in ("folds", "repeats"):
             object.__setattr__(self, name, _validate_int(name, getattr(self, name), 1))
         object.__setattr__(self, "chunkers", _chunkers(self.chunkers))
-        # An invalid baseline, a grid without a valid point and an unknown matcher raise now, not after the first model.
-        _ = self.baseline, self.chunkings, self.joins
+        object.__setattr__(self, "matcher", matcher_name(self.matcher))
+        # An invalid baseline and a grid without a valid point raise now, not after the first model.
+        _ = self.baseline, self.chunkings
 
     @property
     def chunkings(self) -> tuple[ChunkingParams, ...]:
@@ -169,7 +170,7 @@ class FairConfig:
     @property
     def joins(self) -> bool:
         """Whether the matcher joins the retrieved chunks, so that boundaries split no answer."""
-        return matcher_of(self.matcher).joins
+        return MATCHERS[self.matcher].joins
 
     @property
     def tokenizer_name(self) -> str:
@@ -246,8 +247,8 @@ def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
 
     The defaults suit documents of which they retrieve about a tenth at most. For shorter documents chunk sizes,
     overlaps and top_k shrink by the same factor. With a budget, the largest chunks are small enough that several of
-    them fit, and every top_k is tried for which the smallest chunks fit. The matcher ``source`` keeps the defaults
-    unchanged.
+    them fit, and every top_k is tried for which the smallest chunks fit. The matcher
+    ``embedding-eval`` keeps the defaults unchanged.
 
     >>> fitted = fitted_settings(FairConfig(overlaps=[0]), 10_000)
     >>> fitted.chunk_sizes, fitted.overlaps, fitted.top_ks

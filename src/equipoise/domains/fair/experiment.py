@@ -329,8 +329,8 @@ def run_fair_comparison(
 ) -> FairComparison:
     """Tune every model separately, and compare the models on held-out questions.
 
-    Of equally accurate configurations the cheapest is selected (with the matcher ``source`` the first one, as in
-    embedding-eval). A model that fails is a ``FailedModel`` in the result and in ``failures``; if all fail, the first
+    Of equally accurate configurations the cheapest is selected (with the matcher ``embedding-eval`` the first
+    one). A model that fails is a ``FailedModel`` in the result and in ``failures``; if all fail, the first
     error is raised.
 
     Parameters

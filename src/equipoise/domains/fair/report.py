@@ -16,7 +16,7 @@ from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import ScoreFormat, format_count, format_p, format_value
 from equipoise.stats.slices import MIN_UNITS
 from equipoise.stats.verdict import Vocabulary
-from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
+from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord, best_within_budget
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.results import FairComparison, FairModelResult
@@ -198,9 +198,7 @@ def _about_mcnemar(data: FairComparison, comparison: Comparison) -> str:
 
 def long_caption(data: FairComparison) -> Iterator[str]:
     """The full description of the method."""
-    preferred = (
-        "the first one in the grid" if data.plan.requested.matcher == "source" else "the one with the fewest tokens"
-    )
+    preferred = "the first one in the grid" if data.plan.requested.joins else "the one with the fewest tokens"
     yield f"Of equally accurate configurations, {preferred} is selected."
     if data.plan.requested.nested:
         yield NESTED_BOOTSTRAP_NOTE
@@ -208,6 +206,9 @@ def long_caption(data: FairComparison) -> Iterator[str]:
 
 TOKEN_BUDGETS = (250, 500, 1000, 2000, 4000, 8000, 16000)
 """The numbers of retrieved tokens for which the best accuracy is shown."""
+
+RARE = 0.05
+"""Configurations that a smaller share of the folds selected are not listed."""
 
 _SPARSE = _OVER_BUDGET = "*"
 FINE, WHOLE = ScoreFormat(1, percent=True), ScoreFormat(0, percent=True)
@@ -217,11 +218,8 @@ FINE, WHOLE = ScoreFormat(1, percent=True), ScoreFormat(0, percent=True)
 def fair_view(data: FairComparison, details: str = "") -> View:
     """The answer, then all tables and the methods."""
     sections = [
-        Section(
-            _title(data),
-            (ReportTable.of(held_out_columns(data)),),
-            (*short_caption(data), *long_caption(data)),
-        ),
+        Section(_title(data), (ReportTable.of(held_out_columns(data)),), on_page=False),
+        Section("Method", notes=(*short_caption(data), *long_caption(data))),
         *pair_section(data),
         cost_section(data),
         *optimistic_section(data),
@@ -416,14 +414,15 @@ def slice_section(data: FairComparison) -> list[Section]:
         columns.append(ReportColumn(model.name, [cells[key] for key in keys], right=True, rank=index))
     sparse = any(first[key].n < MIN_UNITS for key in keys)
     note = f"{_SPARSE} fewer than {MIN_UNITS} questions: not reliable." if sparse else ""
-    return [Section.of_table("Accuracy by category and difficulty", columns, note)]
+    return [Section("Accuracy by category and difficulty", (ReportTable.of(columns, note),), on_page=False)]
 
 
 def fold_section(data: FairComparison) -> list[Section]:
-    """The configurations selected per fold."""
+    """The configurations that the folds selected, without rare ones."""
     if not data.plan.requested.nested:
         return []
-    rows = [(model, choice) for model in data.ranked for choice in model.tuning.folds]
+    choices = [(model, choice) for model in data.ranked for choice in model.tuning.folds]
+    rows = [(model, choice) for model, choice in choices if not _is_rare(choice, model.tuning)]
     splits = [
         f"{model.name} {format_value(100 * model.tuning.split_sd, 2)}" for model in data.ranked if model.tuning.split_sd
     ]
@@ -440,8 +439,17 @@ def fold_section(data: FairComparison) -> list[Section]:
         "over all splits. Selection score: mean accuracy on the questions used for selection. Held-out score: mean "
         "accuracy on the held-out questions."
     )
+    n_rare = len(choices) - len(rows)
+    rare = f"Not shown: {n_rare:,} selected in fewer than {WHOLE.value(RARE)} of the folds." if n_rare else ""
     note = f"Standard deviation of the score over splits, in points: {', '.join(splits)}." if splits else ""
-    return [Section.of_table("Configurations selected by nested cross-validation", columns, meaning, note)]
+    table = ReportTable.of(columns, rare, meaning, note)
+    return [Section("Configurations selected by nested cross-validation", (table,), on_page=False)]
+
+
+def _is_rare(choice: FoldSelection, tuning: TuningRecord) -> bool:
+    """Whether few folds selected the configuration, and another one was selected more often."""
+    most = max(other.times for other in tuning.folds)
+    return choice.times < min(most, RARE * tuning.splits * tuning.fold_count)
 
 
 def params_text(params: Params) -> str:

@@ -532,7 +532,7 @@ def validate_fixture(
 def _fitted_baseline(texts: Sequence[str], tokenizer: object, rule: AnswerMatcher) -> tuple[ChunkingParams, int]:
     """The chunking and the number of chunks of the untuned baseline, fitted to the document."""
     counter = tokenizer_for(tokenizer)
-    config = FairConfig(matcher="source" if rule.joins else "words")
+    config = FairConfig(matcher="embedding-eval" if rule.joins else "words")
     return fitted_settings(config, sum(counter.count(text) for text in texts)).baseline
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 10
 """The maximum number of lines of a list without --verbose."""
 _NOT_VERIFIED = "not verified: no document given"
-_MATCHING_RULES = {"words": "as whole words", "source": "by the rule of embedding-eval"}
+_MATCHING_RULES = {"words": "as whole words", "embedding-eval": "by the rule of embedding-eval"}
 _FIXED_CHUNKS = re.compile(r"fixed\(chunk_size=(\d+), overlap=(\d+), tokenizer=([\w-]+)\)")
 
 

@@ -157,7 +157,7 @@ class BenchmarkContext:
         translator = make_translator(self.ontology, self.translations)
         count = sum(translator(text) is not None for text in self.resolved_cases.texts)
         cases, verb = pluralize(len(self.resolved_cases.cases), "text"), "was" if count == 1 else "were"
-        return f"{count} of {cases} {verb} also searched for in English translation" if count else ""
+        return f"{count} of {cases} {verb} also translated into English and searched again" if count else ""
 
     @cached_property
     def random_max_similarity(self) -> Floats:

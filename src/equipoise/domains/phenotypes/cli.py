@@ -73,12 +73,15 @@ ontology_option = click.option(
 def model_option(default: str) -> options.Decorator:
     """``--model`` with this default."""
     return options.model_option(
-        aliases=("--model-name",), text="The model, such as use, minilm, tfidf or sum:use+tfidf.", default=default
+        aliases=("--model-name",), text="The model, such as minilm, tfidf, use or sum:use+tfidf.", default=default
     )
 
 
 index_dir_option = click.option(
-    "--index-dir", metavar="FOLDER", help="The folder of indexes; by default in your data folder."
+    "--index-dir",
+    metavar="FOLDER",
+    show_default="~/.local/share/equipoise/indexes",
+    help="Folder of indexes.",
 )
 
 multi_vector_option = click.option(
@@ -128,7 +131,8 @@ translations_option = click.option(
 annotations_option = click.option(
     "--annotations",
     metavar="hpo|FILE",
-    help="Information content from annotations: hpo (diseases), a .hpoa file, or a table with hpo_id and count.",
+    help="Compute information content from annotation counts instead of the graph: hpo (the HPO disease annotations), "
+    "a .hpoa file, or a table with hpo_id and count.",
 )
 
 
@@ -187,8 +191,8 @@ only its dense models are indexed.
 
 With --engine ray the texts are embedded on a cluster, with byte-identical vectors. With --store the vectors are
 also written to a store, for eq phenotypes query --store: chroma:FOLDER, lancedb:FOLDER, duckdb:FILE, milvus:FILE,
-pgvector:URL, qdrant:URL or redis://HOST. Credentials are read from PGPASSWORD and QDRANT_API_KEY. After an
-interruption, the same command resumes.
+pgvector:URL, qdrant:URL or redis://HOST. Credentials are read from PGPASSWORD, QDRANT_API_KEY and
+REDIS_PASSWORD. After an interruption, the same command resumes.
 """
 
 LIST_HELP = """
@@ -277,7 +281,7 @@ def build(
         words += ["--index-dir", index_dir] if index_dir else []
         out.text(suggestion([*words, "--store", address]))
         if address != store:
-            out.note("the address is shown without its password; set PGPASSWORD")
+            out.note("the address is shown without its password; set PGPASSWORD or REDIS_PASSWORD")
     return output.DONE
 
 

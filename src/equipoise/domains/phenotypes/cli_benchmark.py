@@ -15,6 +15,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, after_comparison, pass_output, suggestion
 from equipoise.domains.phenotypes.cli import (
+    COMMANDS,
     annotations_option,
     check_strategy_applies,
     compare_options,
@@ -44,9 +45,6 @@ BENCHMARK_COMMANDS = {
         "Compare one vector per term with one per label, synonym and definition.",
     ),
     "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare stored runs."),
-    "extraction": CommandEntry(
-        "equipoise.domains.phenotypes.cli_extraction:extraction", "The same as eq phenotypes extraction."
-    ),
 }
 
 BENCHMARK_HELP = """
@@ -60,7 +58,11 @@ and the ontology similarity of near misses, each with an interval and its chance
 
 
 @click.group(
-    cls=LazyGroup, entries=BENCHMARK_COMMANDS, help=BENCHMARK_HELP, short_help="Evaluate and compare models on cases."
+    cls=LazyGroup,
+    entries=BENCHMARK_COMMANDS,
+    aliases={"extraction": COMMANDS["extraction"]},
+    help=BENCHMARK_HELP,
+    short_help="Evaluate and compare models on cases.",
 )
 def benchmark() -> None:
     """See ``BENCHMARK_HELP``."""
@@ -76,7 +78,7 @@ def bounded_measures() -> list[str]:
 benchmark_options = options.joined(
     options.models_option(
         aliases=("--model-name", "--model"),
-        text="The models, such as use, minilm, tfidf or sum:use+tfidf.",
+        text="The models, such as minilm, tfidf, use or sum:use+tfidf.",
         default=DEFAULT_MODEL,
     ),
     click.option(
@@ -99,8 +101,14 @@ benchmark_options = options.joined(
         "--skip-unknown-ids", "skip_unknown", is_flag=True, help="Ignore expected ids that are not in the ontology."
     ),
     ontology_option,
-    click.option("--enable-reranker", is_flag=True, help="Rerank the top terms by late interaction."),
-    click.option("--reranker", metavar="SPEC", help="Reranker to use, such as cross-encoder:FOLDER."),
+    click.option(
+        "--enable-reranker", is_flag=True, help="Rerank the top terms with the default reranker (late interaction)."
+    ),
+    click.option(
+        "--reranker",
+        metavar="SPEC",
+        help="Rerank with this reranker, such as cross-encoder:FOLDER; implies --enable-reranker.",
+    ),
     click.option("--rerank-depth", type=click.IntRange(min=1), help="Number of top terms to rerank.  [default: 20]"),
     options.model_device_option,
     click.option("--gpu", is_flag=True, hidden=True, help="The same as --device cuda."),

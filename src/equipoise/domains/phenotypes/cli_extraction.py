@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 EXTRACT_HELP = """
 \b
   eq phenotypes extract note.txt
-  eq phenotypes extract arztbrief.txt --model dict: --json
+  eq phenotypes extract arztbrief.txt --model dict --json
 
 Extract the terms in a note, with their assertion status: affirmed, negated, uncertain, family_history or hypothetical.
 A dictionary matches labels, synonyms, clinical abbreviations and German names regardless of word order, inflection
-and common spelling variants. The model scores the phrases that the dictionary does not match; --model "dict:" uses
+and common spelling variants. The model scores the phrases that the dictionary does not match; --model dict uses
 the dictionary alone. The score of a term is its confidence: the estimated probability that it is correct.
 
 NOTE is a text file, a folder of text files, or - for standard input. -o terms.csv writes the table;
@@ -62,13 +62,13 @@ generator_options = options.joined(
     click.option(
         "--chunkers",
         metavar="NAMES",
-        help="How text is split into the phrases that the model scores: span (the default), or splitters from coarse "
-        "to fine, such as sentence,phrase.",
+        help="How text is split into the phrases that the model scores: span (word sequences that may name a term; "
+        "the default), or splitters from coarse to fine, such as sentence,phrase.",
     ),
     click.option(
         "--dictionary/--no-dictionary",
         default=None,
-        help="Match names by the dictionary (the default) or by the model.",
+        help="Match names with the dictionary first and the model for the rest (the default), or with the model only.",
     ),
     branch_option,
     translations_option,
@@ -136,7 +136,7 @@ def extract(
     """See ``EXTRACT_HELP``."""
     from equipoise.domains.phenotypes.config import make_config
     from equipoise.domains.phenotypes.export import read_notes, write_phenopackets
-    from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
+    from equipoise.domains.phenotypes.extraction.extractor import TermExtractor, is_dictionary
     from equipoise.domains.phenotypes.extraction.predict import predict
     from equipoise.domains.phenotypes.ontology import load_ontology
 
@@ -147,7 +147,7 @@ def extract(
         terms = load_ontology(ontology)
     settings = settings.limited_to(len(terms))
     retriever = None
-    if spec != DICTIONARY:
+    if not is_dictionary(spec):
         retriever = open_with_progress(
             out, spec, terms, threads, device, index_dir=index_dir, translations=settings.translations
         )
@@ -291,7 +291,7 @@ extraction_options = options.joined(
     click.option(
         "--multi-vector/--single-vector",
         default=None,
-        help="One vector per text of a term (the default), or one per term.",
+        help="One vector for each label, synonym and definition (the default), or one per term.",
     ),
     click.option(
         "--include-assertions",
@@ -313,9 +313,9 @@ extraction_options = options.joined(
 
 def models_on_device(models: Sequence[str], device: str | None, out: Output) -> list[str]:
     """The specs with their device; the dictionary has none."""
-    from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY
+    from equipoise.domains.phenotypes.extraction.extractor import is_dictionary
 
-    specs = options.models_on_device([model for model in models if model != DICTIONARY], device, out)
+    specs = options.models_on_device([model for model in models if not is_dictionary(model)], device, out)
     return [specs.get(model, model) for model in models]
 
 
@@ -342,7 +342,7 @@ and --include-assertions select the primary ones. A file that cannot be read is 
 partial (exit status 3).
 
 The defaults are those of eq phenotypes extract: the dictionary, and the model for phrases that the dictionary does not
-match. The dictionary alone (--model dict:) is always included as a baseline. --branch limits the terms that are
+match. The dictionary alone (--model dict) is always included as a baseline. --branch limits the terms that are
 found, not the gold annotations.
 """
 
@@ -432,8 +432,8 @@ EXTRACTION_COMPARE_HELP = """
 
 Compare extraction runs on the same documents: differences with intervals and tests, paired by document. Runs with
 different documents, primary modes or averages cannot be compared. Metrics are named F1, P and R: the average is micro
-unless stated, and mode=id ignores assertions, mode=present counts affirmed terms, and no mode counts terms with their
-assertions.
+unless stated; mode=id ignores assertions, mode=present counts affirmed terms only, and without mode= terms are counted
+together with their assertions.
 """
 
 
@@ -476,7 +476,7 @@ extraction_tuning.json, for eq phenotypes extraction run OTHER --tuned-parameter
 @click.argument("source", metavar="DIR")
 @options.models_option(
     aliases=("--model", "--model-name"),
-    text="The models, such as use, tfidf or sum:use+tfidf.",
+    text="The models, such as minilm, tfidf, use or sum:use+tfidf.",
     default=DEFAULT_EXTRACTOR,
 )
 @click.option(
@@ -545,7 +545,7 @@ EXTRACTION_SCORE_HELP = """
   eq phenotypes extraction score --predictions clinphen=out/ llm=llm.json --gold corpus/
 
 Score the predictions of other programs against annotated documents, and compare them with paired tests by
-document. The dictionary (dict:) is scored as well; --branch limits the terms that it finds, not the predictions. The
+document. The dictionary (dict) is scored as well; --branch limits the terms that it finds, not the predictions. The
 format is recognised: ClinPhen, PhenoBERT, FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON output of language
 models, phenopackets, and tables with columns such as doc, term and assertion. A folder has one file per document,
 named after it. F1(mode=id) is the micro F1 of terms, regardless of their assertion.
@@ -564,7 +564,7 @@ named after it. F1(mode=id) is the micro F1 of terms, regardless of their assert
 @click.option("--dataset", metavar="NAME", help="Use only this data set of the folder.")
 @options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @click.option("--include-assertions", is_flag=True, help="Count a wrong assertion as an error in the primary scores.")
-@click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict:).")
+@click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict).")
 @branch_option
 @ontology_option
 @options.stats_options()

@@ -102,9 +102,10 @@ QUERY_HELP = """
   eq phenotypes query --file findings.csv -o terms.csv
 
 Retrieve the terms that match one text or several: --file reads one text per line, or the column "text" of a table.
-Every term is scored; no approximate index is used. --aggregation-strategy combines the scores of a term's label,
-synonyms and definition: label_only, label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted, or an
-expression such as "0.6*label + 0.4*max(synonyms)". With --single-vector, they are embedded together as one text.
+Every term is scored exactly, unless --store limits the candidates. --aggregation-strategy combines the scores of a
+term's label, synonyms and definition: label_only, label_synonyms_min, label_synonyms_max, all_max, all_min,
+all_weighted, or an expression such as "0.6*label + 0.4*max(synonyms)". With --single-vector, they are embedded
+together as one text.
 
 The default model, sum:use+tfidf, adds the cosine similarities of a multilingual model and of character n-grams, and
 works offline for English and German. For a text with German words, the search is repeated with its English translation;
@@ -237,7 +238,7 @@ def _show(
     elif unmatched:
         out.note(f"no term shares words or letters with: {', '.join(unmatched)}")
     if not several and (english := system.translation(texts[0])):
-        out.note(f"also searched for in English translation: {english}")
+        out.note(f"also searched, translated into English: {english}")
     for line in _notes(system, language):
         out.note(line)
 

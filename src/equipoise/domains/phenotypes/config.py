@@ -100,7 +100,7 @@ class BenchmarkConfig:
     config
         Options of intervals and tests.
     index_dir
-        The folder of indexes; None for the user's data folder.
+        The folder of indexes; None for ``~/.local/share/equipoise/indexes``.
     threads
         Threads per model.
     skip_unknown
@@ -247,7 +247,7 @@ class ExtractionConfig:
     measure
         Ontology similarity of near misses in the soft scores, as in ``term_similarity``.
     multi_vector
-        Whether every text of a term has its own vector, as in ``run_benchmark``.
+        Whether every label, synonym and definition has its own vector, as in ``run_benchmark``.
     strategy
         How the scores of the texts of a term are aggregated, as in ``run_benchmark``.
     config
@@ -255,7 +255,7 @@ class ExtractionConfig:
     translations
         Tables of translated labels, which the dictionary matches and the model uses to translate phrases.
     index_dir
-        The folder of indexes; None for the user's data folder.
+        The folder of indexes; None for ``~/.local/share/equipoise/indexes``.
     threads
         Threads per model.
     """

@@ -139,7 +139,7 @@ def open_term_retriever(
     translations
         Files of translated labels; see ``read_translations``.
     index_dir
-        The folder of indexes; by default in the user's data folder.
+        The folder of indexes. Default: ``~/.local/share/equipoise/indexes``.
     threads
         Threads per model.
     progress

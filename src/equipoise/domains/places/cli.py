@@ -191,7 +191,9 @@ def _one_system(context: click.Context, option: click.Parameter, words: tuple[st
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @click.option("--user", metavar="COLUMN", help="The user of each row; visits of one user are treated as dependent.")
 @click.option("--slice", "slices", multiple=True, metavar="NAME=COLUMN", help="An attribute of each row, to slice by.")
-@click.option("--sequences", metavar="FILE", help="A table of the rows: target, user, places before it, time.")
+@click.option(
+    "--sequences", metavar="FILE", help="A table with one row per visit: target, user, preceding places and time."
+)
 @click.option("--history", metavar="FILE", help="Training visits: a table with user and place, or with sequences.")
 @click.option("--previous-places", metavar="COLUMN", help="The place before each row; -1 for none.")
 @click.option("--coordinates", metavar="FILE", help="Latitude and longitude of each place, for distances in km.")
@@ -261,7 +263,7 @@ def _scores(inputs: ScoreInputs, config: StatsConfig) -> tuple[PlaceScores, list
 def _from_scores(
     read: ScoredPredictions, name: str, path: str, inputs: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
-    from equipoise.domains.places.score import score_places
+    from equipoise.domains.places.score import on_device, score_places
 
     targets = read.targets
     if inputs.targets is not None:
@@ -283,7 +285,7 @@ def _from_scores(
     unit_ids = _optional(inputs.unit_ids, "--unit-ids", read_column)
     with errors_name_file(path):
         scores = score_places(
-            read.scores if inputs.device is None else _on_device(read.scores, inputs.device),
+            read.scores if inputs.device is None else on_device(read.scores, inputs.device),
             targets,
             unit_ids=unit_ids,
             system=name,
@@ -293,17 +295,6 @@ def _from_scores(
             **columns,
         )
     return scores, [path, *(file for file in (inputs.targets, inputs.sequences) if file is not None)]
-
-
-def _on_device(matrix: Any, device: str) -> Any:
-    """The logits as a tensor on the device."""
-    from equipoise.geometry.gpu_search import torch_device
-
-    where = torch_device(device)
-    import numpy as np
-    import torch
-
-    return torch.from_numpy(np.array(matrix)).to(where)
 
 
 def _optional(word: str | None, option: str, read: Any) -> Any:
@@ -356,8 +347,9 @@ of eq places score, or a folder with logits.npy and targets.npy (and user.npy). 
 NAME=folder, or that of the parent folder of its seeds, or that of its runs (lstm-seed1 and lstm-seed2 in one results
 folder). Seeds are paired by name if the seed names are the same for all models, and otherwise in the order given.
 
-Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order be the
-same for other seeds and these users? Over users: would it be the same for other users and these models?
+Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order hold if
+the models were trained again, for the same users? Over users: would it hold for other users, with the same trained
+models? One model is better than another if both tests are significant. -v shows all metrics and pairs.
 """
 
 
@@ -427,9 +419,9 @@ RESULTS_HELP = """
   eq places results other/*_results.json --to md -o results.md
 
 Read result files from other projects (JSON, CSV, Markdown or LaTeX), including those of LibCity's evaluator. They may
-contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is read if a
-percent sign or counts show its unit, or if no other unit is possible; otherwise it is rejected with a reason. With -v
-the unit of each value is shown, and how it was determined. Such files have no per-visit scores, so there are no
+contain acc@k, mrr, ndcg and f1 as percentages or fractions, and correct@k, rr and total as counts. A value is accepted
+only if it is clear whether it is a percentage or a fraction: from a percent sign, from counts, or because the other
+reading is impossible. -v shows the decision for each value. Such files have no per-visit scores, so there are no
 intervals and no tests; eq places score and eq places compare give them from logits or predictions. eq audit checks the
 same files for impossible values.
 """
@@ -520,20 +512,21 @@ With -o the inputs of eq places score (logits, targets, users and others) are wr
 @click.option("--days", type=click.IntRange(min=1), default=28, show_default=True, help="Number of days.")
 @click.option("--places", type=click.IntRange(min=10), default=300, show_default=True, help="Number of places.")
 @options.seed_option
+@options.device_option
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Write the inputs of eq places score, a run directory and charts here."
 )
 @options.table_options(file=False)
 @options.output_options
 @pass_output
-def demo(out: Output, users: int, days: int, places: int, seed: int, output: str | None) -> int:
+def demo(out: Output, users: int, days: int, places: int, seed: int, device: str | None, output: str | None) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.places.demo import PlacesDemo
 
     if output is not None:
         check_writable(output)
     with out.count("simulating visits", users) as count:
-        simulated = PlacesDemo.of(users, days, places, seed=seed, progress=count)
+        simulated = PlacesDemo.of(users, days, places, seed=seed, device=device, progress=count)
     with out.working("scoring the model and the baselines"):
         simulated.scores  # noqa: B018
     _demo_show(out, simulated)

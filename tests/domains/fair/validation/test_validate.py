@@ -357,15 +357,15 @@ def test_question_objects_are_validated_unchanged() -> None:
 
 def test_another_matcher_gives_other_matches() -> None:
     document = "The margin was 165% in that year. " + "Pears are sold. " * 50
-    words_result, source_result = (check_one("65%", document, matcher=name) for name in ("words", "source"))
+    words_result, source_result = (check_one("65%", document, matcher=name) for name in ("words", "embedding-eval"))
     assert (words_result.answers_found, source_result.answers_found) == (0, 1)
     assert source_result.verification is not None
-    assert source_result.verification.matcher == "source"
+    assert source_result.verification.matcher == "embedding-eval"
 
 
-def test_a_partial_match_of_the_source_matcher_has_the_matched_text() -> None:
+def test_a_partial_match_of_the_embedding_eval_matcher_has_the_matched_text() -> None:
     document = "They sold twelve thousand old barrels. " + "Pears are sold. " * 50
-    result = check_one("twelve thousand barrels", document, matcher="source")
+    result = check_one("twelve thousand barrels", document, matcher="embedding-eval")
     (issue,) = result.answer_issues
     assert (result.answers_found, issue.issue_type, issue.severity) == (1, "partial_match", Severity.TIP)
     assert issue.suggestion == 'written as "twelve thousand old barrels"'

@@ -120,9 +120,9 @@ def test_sentences_in_another_language_use_its_rules(ontology: Ontology) -> None
 def test_without_dictionary_and_model_there_is_an_error(ontology: Ontology) -> None:
     with pytest.raises(ParameterError):
         TermExtractor(ontology, None, dictionary=False)
-    assert list(resolve_extraction_models("dict:")) == ["dict:"]
+    assert list(resolve_extraction_models("dict:")) == ["dict"]
     with pytest.raises(ParameterError):
-        resolve_extraction_models(["dict:", "dict:"])
+        resolve_extraction_models(["dict", "dict:"])
 
 
 @settings(max_examples=20, deadline=None)

@@ -19,7 +19,7 @@ from equipoise.domains.phenotypes.extraction.score_predictions import (
     score_predictions,
 )
 from equipoise.domains.phenotypes.ontology import Ontology
-from equipoise.errors import EquipoiseError, InputError
+from equipoise.errors import DuplicateError, EquipoiseError, InputError
 
 DOCUMENTS = ["P001", "GSC+_12"]
 SEIZURE, FEVER = ("HP:0001250", "affirmed"), ("HP:0001945", "negated")
@@ -152,10 +152,12 @@ def test_scores_equal_plain_sets_and_programs_are_compared(
         {name: str(tmp_path / f"{name}.csv") for name in rows}, signs, ontology, config=StatsConfig(n_resamples=100)
     )
     results = {result.system: result for result in scored_predictions.results}
-    assert set(results) == {"good", "odd", "dict:"}
+    assert set(results) == {"good", "odd", "dict"}
     assert results["good"]["F1(mode=id)"].value == 1.0
     gold = sum(len(entries) for entries in scored_predictions.gold.sets().values())
     assert results["odd"]["R(mode=id)"].value == pytest.approx(1 / gold)
     assert results["odd"]["P(mode=id)"].value == pytest.approx(1 / (2 * len(signs.documents)))
     assert scored_predictions.comparison.contrast("good", "odd").difference > 0
+    with pytest.raises(DuplicateError):
+        score_predictions({"dict": str(tmp_path / "good.csv")}, signs, ontology)
     assert any("T:4711" in note for note in scored_predictions.notes)

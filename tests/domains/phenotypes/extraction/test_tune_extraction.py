@@ -159,6 +159,16 @@ def test_tuned_parameters_are_used_with_the_settings_of_the_tuning(
     assert run.result[run.primary].value == pytest.approx(record.trials[record.baseline].value)
 
 
+def test_parameters_tuned_for_the_dictionary_are_used(
+    ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
+) -> None:
+    tune_extraction(signs, "dict:", ontology, budget=3, folds=2, output=tmp_path)
+    parameters = read_tuned_parameters(tmp_path)
+    assert parameters == read_tuned_parameters(tmp_path, "dict:")
+    run = run_extraction(signs, parameters.model, ontology, tuned=parameters, bootstrap=False)
+    assert run.result.system.startswith("dict (")
+
+
 def test_tuned_parameters_and_different_settings_are_an_error(
     tuning: Any, ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
 ) -> None:
@@ -227,7 +237,7 @@ def test_candidate_generators_are_selected_unless_they_are_fixed(ontology: Ontol
     assert {generator.branch for generator in candidate_generators(settings, ontology, "tfidf:", ("branch",))} == {
         "T:02"
     }
-    assert all(generator.dictionary for generator in candidate_generators(settings, ontology, "dict:", ()))
+    assert all(generator.dictionary for generator in candidate_generators(settings, ontology, "dict", ()))
     tuning = tune_extraction(signs, "tfidf:", ontology, budget=9, folds=2)
     tried_generators = {setting.generator for setting in tuning.models[0].trials.settings}
     assert tried_generators == set(candidate_generators(make_config({}), ontology, "tfidf:", ()))

@@ -225,7 +225,7 @@ def run_extraction(
     source
         A folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes`` for the included sample.
     model
-        A model spec, such as ``tfidf:``, for the phrases that the dictionary does not match; ``dict:`` for the
+        A model spec, such as ``tfidf:``, for the phrases that the dictionary does not match; ``dict`` for the
         dictionary alone.
     ontology
         The ontology, its path, or ``hpo``.

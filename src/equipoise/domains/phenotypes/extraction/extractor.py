@@ -40,7 +40,7 @@ from equipoise.models.retriever import content_fingerprint, open_retriever, reso
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
-DICTIONARY = "dict:"
+DICTIONARY = "dict"
 """The spec of the dictionary without a model."""
 _DICTIONARY_CARD = ModelCard("dictionary", DICTIONARY, note="labels, synonyms and a lexicon of names")
 _VERSION = "extractor 2"
@@ -102,12 +102,18 @@ SPAN_MODEL = LogisticModel(
 """Fitted on 6,786 phrases with scores of ``use``; Brier score .036 on held-out documents, base rate .049."""
 
 
+def is_dictionary(model: Any) -> bool:
+    """Whether a model is the dictionary alone: ``dict`` or ``dict:``."""
+    return isinstance(model, str) and model.removesuffix(":") == DICTIONARY
+
+
 def resolve_extraction_models(models: Any) -> dict[str, Any]:
-    """The models by name, as ``resolve_models``; ``dict:`` is the dictionary alone."""
+    """The models by name, as ``resolve_models``; ``dict`` is the dictionary alone."""
     listed = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+    listed = [DICTIONARY if is_dictionary(model) else model for model in listed]
     others = [model for model in listed if model != DICTIONARY]
     if len(listed) - len(others) > 1:
-        raise ParameterError("the model dict: is named twice", hint="name each model once")
+        raise ParameterError("the model dict is named twice", hint="name each model once")
     resolved = resolve_models(others) if others or not listed else {}
     names = iter(resolved.items())
     return dict((DICTIONARY, DICTIONARY) if model == DICTIONARY else next(names) for model in listed)
@@ -144,7 +150,7 @@ class TermExtractor:
     ) -> None:
         if system is None and not dictionary:
             raise ParameterError(
-                "dict: without the dictionary finds nothing", hint="name a model, or omit --no-dictionary"
+                "dict without the dictionary finds nothing", hint="name a model, or omit --no-dictionary"
             )
         self.ontology, self.system = ontology, system
         self.uses_dictionary, self.branch = dictionary, branch
@@ -396,8 +402,8 @@ def _margins(scores: Floats) -> Floats:
 
 @contextmanager
 def open_term_extractor(model: Any, ontology: Ontology, settings: ExtractionConfig) -> Iterator[TermExtractor]:
-    """The extractor of a model or of ``dict:``; without a stored index all terms are embedded first."""
-    if model == DICTIONARY:
+    """The extractor of a model or of ``dict``; without a stored index all terms are embedded first."""
+    if is_dictionary(model):
         yield TermExtractor.of(settings, ontology, None)
         return
     with open_retriever(model, threads=settings.threads) as system:
@@ -446,7 +452,7 @@ def extract(
     texts
         A text, a mapping from ids to texts, or documents.
     model
-        A model spec for the phrases that the dictionary does not match; ``dict:`` for the dictionary alone.
+        A model spec for the phrases that the dictionary does not match; ``dict`` for the dictionary alone.
     ontology
         ``hpo``, or the path of an OBO file.
     **settings
@@ -459,7 +465,7 @@ def extract(
 
     Examples
     --------
-    >>> extract("No fever, but seizures.", "dict:").sets()  # doctest: +SKIP
+    >>> extract("No fever, but seizures.", "dict").sets()  # doctest: +SKIP
     {'text': [('HP:0001250', 'affirmed'), ('HP:0001945', 'negated')]}
     """
     chosen = make_config(settings)

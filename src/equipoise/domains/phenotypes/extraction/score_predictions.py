@@ -29,7 +29,7 @@ from equipoise.domains.phenotypes.extraction.experiment import (
 from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
 from equipoise.domains.phenotypes.extraction.scoring import extraction_result, with_similarity_credit
 from equipoise.domains.phenotypes.similarity import term_similarity
-from equipoise.errors import FormatError, InputError, ParameterError
+from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.io.text import PathLike, display_path, read_text
 from equipoise.runs.compare import compare
@@ -335,7 +335,7 @@ def score_predictions(
     dataset
         One dataset of the gold.
     baseline
-        Whether the dictionary (``dict:``) is scored on the same documents.
+        Whether the dictionary (``dict``) is scored on the same documents.
     **settings
         Fields of ``ExtractionConfig``: ``averaging``, ``include_assertions``, ``measure``, ``branch``, ``config``.
 
@@ -354,6 +354,11 @@ def score_predictions(
     named = dict(predictions) if isinstance(predictions, Mapping) else prediction_names(predictions)
     if not named:
         raise ParameterError("no predictions were given", hint="give a file or a folder with --predictions")
+    if baseline and DICTIONARY in named:
+        raise DuplicateError(
+            f"{DICTIONARY} is the name of the dictionary, and of {display_path(named[DICTIONARY])}",
+            hint="give the predictions another name: NAME=PATH",
+        )
     annotated = read_gold_annotations(gold, ontology, dataset)
     ids = [document.id for document in annotated.documents]
     answers: dict[str, dict[str, set[tuple[str, str]]]] = {}
@@ -362,7 +367,7 @@ def score_predictions(
         predicted = read_predictions(path, ids, name=name)
         answers[name], unresolved = _resolve(predicted, annotated.ontology)
         notes += _notes(predicted, unresolved, annotated.ontology)
-    if baseline and DICTIONARY not in answers:
+    if baseline:
         dictionary = TermExtractor(annotated.ontology, None, branch=chosen.branch_in(annotated.ontology))
         entries = dictionary.dictionary_predictions(annotated.documents).sets()
         answers[DICTIONARY] = {document: set(listed) for document, listed in entries.items()}

@@ -12,6 +12,7 @@ from equipoise.checks.base import run_checks
 from equipoise.checks.models import TunedSystem
 from equipoise.domains.phenotypes.config import ExtractionConfig
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings
+from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, is_dictionary
 from equipoise.domains.phenotypes.extraction.report import tuning_view
 from equipoise.errors import EquipoiseError, FormatError, ParameterError, UnknownNameError
 from equipoise.io import json
@@ -119,7 +120,11 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
         if not isinstance(shared["strategy"], str):
             raise TypeError("strategy")
         ontology = content["ontology"]["fingerprint"]
-        name = model if model is not None else spec_from_file(next(iter(models)), file, trust=trust)
+        name = next(iter(models)) if model is None else model
+        if is_dictionary(name):
+            name = DICTIONARY
+        elif model is None:
+            spec_from_file(name, file, trust=trust)
     except (KeyError, TypeError, StopIteration) as error:
         raise _incomplete_record_error(file) from error
     if name not in models:

@@ -1,4 +1,4 @@
-"""The rule "source", compared with embedding-eval."""
+"""The matcher "embedding-eval", compared with that package."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from equipoise.domains.fair.answer_matching import (
     answer_matcher,
     is_word_form,
 )
+from equipoise.domains.fair.config import FairConfig
 from marked import marked
 
 PIECES = [
@@ -142,14 +143,19 @@ def test_currency_signs_at_the_end_of_a_text_join_the_next_text(evaluator_class)
 
 def test_no_texts_give_no_hit():
     assert EmbeddingEvalMatcher().score("rye", []) == 0.0
-    assert answer_matcher("source").first_hit("rye", []) is None
+    assert answer_matcher("embedding-eval").first_hit("rye", []) is None
 
 
-def test_the_source_rule_accepts_more_than_the_words_rule():
+def test_the_rule_of_embedding_eval_accepts_more_than_the_words_rule():
     for answer, text in (
         ("65%", "165%"),
         ("art", "party"),
         ("one two three four five", "five four three two"),
     ):
-        assert answer_matcher("source").holds(answer, text)
+        assert answer_matcher("embedding-eval").holds(answer, text)
         assert not answer_matcher("words").holds(answer, text)
+
+
+def test_the_former_name_source_is_an_alias():
+    assert answer_matcher("source") == answer_matcher("embedding-eval")
+    assert FairConfig(matcher="source") == FairConfig(matcher="embedding-eval")
