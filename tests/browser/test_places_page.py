@@ -56,7 +56,7 @@ def test_the_page_has_no_violation_every_chart_and_fits(address, opened, violati
 
 def test_a_deselected_system_is_hidden(address, opened) -> None:
     page = opened(address)
-    assert page.locator("section:visible").count() == 3
+    assert page.locator("section:visible").count() == 5
     page.locator("#shown").get_by_label("noisy").uncheck()
-    assert page.locator("section:visible").count() == 2
+    assert page.locator("section:visible").count() == 4
     assert page.get_by_role("cell", name="noisy", exact=True).count() == 0

@@ -94,6 +94,28 @@ def test_the_leaderboard_is_that_of_the_selected_metric(opened, report) -> None:
     visible = page.locator("#leaderboard .board:visible")
     assert visible.count() == 1
     assert visible.get_by_role("button", name=metrics[1]).is_visible()
+    for section in ("#pairwise", "#distributions"):
+        parts = page.locator(f"{section} [data-metric]:visible")
+        assert set(parts.evaluate_all("all => all.map((part) => part.dataset.metric)")) == {metrics[1]}
+
+
+def test_a_page_of_one_system_has_a_choice_of_the_metric(opened, report) -> None:
+    page = opened(report("single"))
+    metrics = page.locator("#shown option").all_inner_texts()
+    assert len(metrics) > 1
+    assert page.locator("#shown input").count() == 0
+    page.locator("#shown select").select_option(label=metrics[1])
+    assert page.locator("#leaderboard .board:visible").get_by_role("button", name=metrics[1]).is_visible()
+
+
+def test_a_table_that_is_wider_than_its_card_says_so(opened, report) -> None:
+    page = opened(report("fair"), viewport={"width": 500, "height": 900})
+    matrix = page.locator("#pairwise .wide:has(.matrix)")
+    hint = page.locator("#pairwise .sideways:has(+ .wide .matrix)")
+    assert matrix.evaluate("element => element.scrollWidth > element.clientWidth")
+    hint.wait_for(state="visible")
+    page.set_viewport_size({"width": 1900, "height": 900})
+    hint.wait_for(state="hidden")
 
 
 def test_sorting_the_slices_keeps_the_groups(page) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 Eq = Callable[..., Any]
@@ -36,8 +38,10 @@ def test_a_run_prints_the_decision_first(eq: Eq, data: Path) -> None:
     lines = result.stdout.splitlines()
     assert "20 queries" in lines[0]
     assert lines[2].split()[:3] == ["rank", "system", "nDCG@10"]
-    assert any(line.startswith("faq: retrieval, 20 queries") for line in lines)
-    assert len(lines) <= 18
+    assert len(lines) <= 15
+    verbose = eq("bench", "run", "faq.csv", "--models", "hash", *FAST, "-v").stdout
+    assert verbose.startswith("faq: retrieval, 20 queries, 20 documents\n")
+    assert "queries: question; documents: answer." in verbose
 
 
 def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
@@ -46,6 +50,14 @@ def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
     lines = result.stdout.splitlines()
     assert "2 data sets" in lines[0]
     assert {"faq", "tickets"} <= set(lines[2].split())
+
+
+def test_csv_is_numeric(eq: Eq, data: Path) -> None:
+    for sources in (["faq.csv"], ["faq.csv", "tickets.csv", "--text", "subject"]):
+        table = eq("bench", "run", *sources, "--models", "hash", *FAST, "--to", "csv").stdout
+        for row in csv.DictReader(table.splitlines()):
+            del row["system"]
+            assert all(value == "" or np.isfinite(float(value)) for value in row.values()), row
 
 
 def test_a_repeated_run_reads_the_stored_results(eq: Eq, data: Path) -> None:
@@ -162,6 +174,17 @@ def test_a_folder_takes_further_data_sets_but_no_changed_ones(eq: Eq, data: Path
     assert (refused.exit_code, "error[E500]" in refused.stderr) == (2, True)
     run = ("concepts", "run", "--models", "hash", "--task", "similarity", "-o", "out")
     assert "error[E500]" in eq(*run).stderr
+
+
+def test_tables_of_several_data_sets_have_their_names(eq: Eq, data: Path) -> None:
+    eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", "--text", "subject", "-o", "out", *FAST)
+    exported = eq("export", "out", "--to", "latex").stdout
+    for name in ("faq", "tickets"):
+        assert rf"\label{{tab:equipoise-{name}}}" in exported
+        assert f" of {name}, ordered by" in exported
+    refused = eq("compare", "out")
+    assert "error[E310]" in refused.stderr
+    assert "eq leaderboard out and eq report out use all of them" in refused.stderr
 
 
 def test_an_export_has_one_table_per_data_set(eq: Eq, data: Path) -> None:

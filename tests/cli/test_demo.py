@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def test_the_demo_needs_no_embedding_model_and_starts_with_the_verdict(eq) -> No
     assert result.exit_code == 0
     assert "Comparing 3 models on 130 questions" in result.stderr
     assert "Not installed: minilm, use, wordllama. See eq ls models." in result.stderr
-    assert "eq view equipoise-demo.\nNext: " in result.stdout
+    assert result.stdout.endswith("eq view equipoise-demo.\n")
     assert "130 questions" in result.stdout.splitlines()[0]
     assert len(result.stdout.splitlines()) <= 16
 
@@ -42,6 +43,13 @@ def test_the_demo_offers_the_tests_that_it_can_run(eq) -> None:
     assert result.exit_code == 2
     assert "E300" in result.stderr
     assert "[randomisation|t|wilcoxon]" in eq("demo", "--help").stdout
+
+
+def test_csv_is_numeric(eq) -> None:
+    rows = list(csv.DictReader(eq("demo", "--to", "csv").stdout.splitlines()))
+    assert sorted(row["model"] for row in rows) == sorted(LEXICAL_MODELS)
+    for row in rows:
+        assert all(float(value) >= 0 for head, value in row.items() if head not in ("model", "chunking")), row
 
 
 def test_stored_results_are_read_by_other_commands(eq, folder: Path) -> None:
@@ -56,7 +64,7 @@ def test_stored_results_are_read_by_other_commands(eq, folder: Path) -> None:
     compared = json.loads(eq("compare", *runs, "--json").stdout)
     assert compared["order"] == content["comparison"]["order"]
     assert "bm25" in (folder / "my results" / "report.html").read_text()
-    assert "eq view 'my results'.\nNext: " in eq("demo", "-o", "my results/").stdout
+    assert eq("demo", "-o", "my results/").stdout.endswith("eq view 'my results'.\n")
 
 
 def test_the_report_has_the_statistics_and_the_verdict_of_the_command(eq, folder: Path) -> None:

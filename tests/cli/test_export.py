@@ -143,6 +143,8 @@ def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:
         (("results", "--to", "md", "-m", "MRRR"), "E300", "did you mean MRR or"),
         (("results", "--to", "md", "-o", "no/such/folder.md"), "E500", "mkdir -p no/such"),
         (("results",), "E310", "choose a format: latex, md"),
+        (("results", "--to", "md", "-o", "table.csv"), "E310", "write -o table.md, or --to csv"),
+        (("results", "--to", "trec", "-o", "page.html"), "E310", "write -o page.trec"),
     ],
 )
 def test_invalid_arguments_are_errors_with_hints(
@@ -152,6 +154,15 @@ def test_invalid_arguments_are_errors_with_hints(
     assert result.exit_code == 2
     assert f"error[{code}]" in result.stderr
     assert hint in result.stderr
+
+
+@pytest.mark.parametrize("format_name", ["latex", "md", "csv", "json", "card", "bibtex"])
+def test_an_export_replaces_only_an_earlier_export(eq, results: Path, folder: Path, format_name: str) -> None:
+    command = ("export", "results", "--to", format_name, "-o", "out.txt")
+    assert [eq(*command).exit_code, eq(*command, "--primary", "MRR").exit_code] == [0, 0]
+    (folder / "out.txt").write_text("query,positive\nq,p\n")
+    assert "E500" in eq(*command).stderr
+    assert (folder / "out.txt").read_text() == "query,positive\nq,p\n"
 
 
 def test_runs_on_different_units_are_an_error_with_the_difference(eq, results: Path, folder: Path) -> None:

@@ -22,6 +22,7 @@ from equipoise.domains.fair.config import FAIR_STATS
 from equipoise.domains.fair.results import EMBEDDING_EVAL_KEYS
 from equipoise.metrics.parser import catalogue_with
 from equipoise.models.embedder import embedder
+from equipoise.runs.progress_file import report_progress
 from fair_sample import chunks_of, document, pairs
 
 GRID = ["--chunk-sizes", "16", "24", "--overlaps", "0", "4", "--top-ks", "1", "3", "--tokenizer", "words"]
@@ -115,10 +116,21 @@ def test_a_repeated_command_resumes_from_the_output_folder(fair: Run, folder: Pa
 def test_runs_of_another_grid_in_the_folder_are_reported(fair: Run) -> None:
     fair("--models", "bm25:", "tfidf:", *GRID, "-o", "mix")
     small = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "1", "--tokenizer", "words"]
-    result = fair("--models", "bm25:", "hash", *small, "-o", "mix")
-    assert "tfidf in mix is not part of this comparison (it was computed with other options)" in result.stderr
+    result = fair("--models", "hash", *small, "-o", "mix")
+    assert "bm25, tfidf in mix are not part of this comparison (computed with other options)" in result.stderr
+    replaced = fair("--models", "bm25:", *small, "-o", "mix")
+    assert replaced.exit_code == 2, "the run of bm25 with the first grid would be lost"
+    assert "error[E500]" in replaced.stderr
     same = fair("--models", "bm25:", "hash", *small, "-o", "alone")
     assert "not part of this comparison" not in same.stderr
+
+
+def test_the_report_of_an_interrupted_comparison_says_how_to_resume(folder: Path, eq: Run) -> None:
+    with pytest.raises(KeyboardInterrupt), report_progress(folder / "out", "fair comparison", 9, command=["eq", "x"]):
+        raise KeyboardInterrupt
+    result = eq("report", "out")
+    assert result.exit_code == 2
+    assert "repeat it to resume: eq x" in result.stderr
 
 
 @pytest.mark.slow

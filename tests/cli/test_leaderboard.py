@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 TABLE = "model,x,y,z,Average\na,71.5,60.0,50.5,60.7\nb,70.25,61.0,49.0,60.1\nc,30.0,20.0,,25.0\n"
@@ -21,10 +25,10 @@ def test_the_output_starts_with_the_verdict_and_is_short(eq, table: str) -> None
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0].startswith("Inconclusive: ")
-    assert "could rank first on 2 data sets" in lines[0]
-    assert len(lines) <= 14
-    assert "Missing scores: 1 of 9 cells" in result.stdout
-    assert "EQ420" in result.stdout
+    assert "could rank first on 2 of 3 data sets" in lines[0]
+    assert len(lines) <= 12
+    assert "Missing scores: 1 of 9 cells (c)." in result.stdout
+    assert "EQ420" in eq("leaderboard", table, "-v").stdout
 
 
 def test_verbose_shows_adjacent_ranks_data_sets_and_findings(eq, table: str) -> None:
@@ -40,7 +44,29 @@ def test_json_and_exports_go_to_standard_output(eq, table: str) -> None:
     assert data == json.loads(eq("leaderboard", table, "--to", "json").stdout)
     assert "| rank | model |" in eq("leaderboard", table, "--to", "md").stdout
     assert r"\begin{tabular}" in eq("leaderboard", table, "--to", "latex").stdout
-    assert eq("leaderboard", table, "--to", "csv").stdout.startswith("rank,model,")
+    rows = list(csv.DictReader(io.StringIO(eq("leaderboard", table, "--to", "csv").stdout)))
+    assert [float(row["mean"]) for row in rows] == [row["mean"] for row in data["leaderboard"]]
+    assert [int(row["rank_high"]) for row in rows] == [row["rank_high"] for row in data["leaderboard"]]
+
+
+def test_the_number_of_data_sets_that_would_decide_is_shown(eq, folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(60, 5, 12)
+    rows = {"a": scores + 1, "b": scores + rng.normal(0, 3, 12), "c": scores - 20 + rng.normal(0, 3, 12)}
+    lines = [",".join([name, *(f"{score:.1f}" for score in row)]) for name, row in rows.items()]
+    header = ",".join(["model", *(f"d{column}" for column in range(12))])
+    (folder / "scores.csv").write_text("\n".join([header, *lines]))
+    output = eq("leaderboard", "scores.csv").stdout
+    assert re.search(r"About \d\d+ data sets would be needed to distinguish a from b \(80 % power\)", output)
+    statuses = [line.split("]")[1].split()[0] for line in output.splitlines() if line.startswith(("1-2", "3"))]
+    assert statuses[1:] == ["tied", "worse"]
+
+
+def test_equal_models_have_no_order_and_error_rates_point_to_lower(eq, folder: Path) -> None:
+    (folder / "equal.csv").write_text("model,A,B,C\nx,0.9,0.8,0.7\ny,0.9,0.8,0.7\n")
+    assert "stays first" not in eq("leaderboard", "equal.csv").stdout
+    (folder / "errors.csv").write_text("model,WER1,WER2\ngood,0.1,0.12\nbad,0.5,0.42\n")
+    assert "--lower WER1" in eq("leaderboard", "errors.csv").stdout
 
 
 def test_a_folder_gets_results_and_a_page(eq, folder: Path, table: str) -> None:

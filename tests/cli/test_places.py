@@ -140,7 +140,7 @@ def test_a_report_of_several_models_and_seeds_compares_the_models(eq, folder: Pa
     assert set(content["systems"]) == {"lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"}
     page = (folder / "page.html").read_text()
     assert "Seeds and users" in page
-    assert content["verdict"].startswith("On Acc@1, lstm is better than gru")
+    assert content["verdict"].startswith("lstm is the best of 2 models on 60 visits")
     all_visits_page = (folder / "page-all-visits.html").read_text()
     assert "HR@" not in all_visits_page.partition('id="protocol"')[0]
     assert "Acc@1 (%)" in all_visits_page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -49,10 +51,27 @@ def seed_paths(*models: str, seeds: int = 3) -> list[str]:
 def test_folders_of_logits_are_grouped_by_the_folder_around_them(eq: Eq, seeds: Path) -> None:
     result = eq("places", "compare", *seed_paths("good", "bad"), "--user", "user.npy")
     assert result.exit_code == 0, result.output
-    assert "40 visits of 8 users, 3 seeds per model (percent)" in result.output
-    assert "good - bad" in result.output
-    assert "On Acc@1, good is better than bad by" in result.output
-    assert "cannot be below 0.250" in result.output
+    assert "good is the best of 2 models on 40 visits of 8 users" in result.output
+    assert "A random order scores 7 %." in result.output
+    assert "sd of 3 seeds" in result.output
+    assert len(result.output.splitlines()) <= 10
+    details = eq("places", "compare", *seed_paths("good", "bad"), "--user", "user.npy", "-v").output
+    assert "good - bad" in details
+    assert "cannot be below 0.250" in details
+
+
+def test_csv_has_numbers_best_model_first(eq: Eq, seeds: Path) -> None:
+    result = eq("places", "compare", "bad", "good", "--to", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["model"] for row in rows] == ["good", "bad"]
+    names = {row.pop("model") for row in rows}
+    assert names == {"good", "bad"}
+    assert all(float(value) >= 0 for row in rows for value in row.values())
+    content = json.loads(eq("places", "compare", "bad", "good", "--json").output)
+    assert [float(row["Acc@1"]) for row in rows] == [
+        next(item["mean"] for item in content["systems"] if (item["system"], item["metric"]) == (name, "HR@1"))
+        for name in content["order"]
+    ]
 
 
 @pytest.mark.engines("torch")
@@ -80,13 +99,15 @@ def test_folders_of_models_contain_their_seeds(eq: Eq, seeds: Path) -> None:
     explicit = eq("places", "compare", *seed_paths("good", "bad"), "--json")
     assert implicit.exit_code == 0, implicit.output
     assert json.loads(implicit.output) == json.loads(explicit.output)
+    inside = eq("places", "compare", ".", "--json")
+    assert json.loads(inside.output)["order"] == json.loads(explicit.output)["order"]
 
 
 def test_given_names_group_seeds(eq: Eq, seeds: Path) -> None:
     paths = ["strong=good/seed1", "strong=good/seed2", "weak=bad/seed1", "weak=bad/seed3"]
     result = eq("places", "compare", *paths, "-m", "MRR")
     assert result.exit_code == 0, result.output
-    assert "strong - weak" in result.output
+    assert "strong" in result.output
     assert "seed1 with seed1, seed2 with seed3" in result.output
 
 
@@ -152,9 +173,10 @@ def test_answerable_units_alone_can_be_compared(eq: Eq, seeds: Path) -> None:
 
 def test_one_seed_is_reported(eq: Eq, seeds: Path) -> None:
     result = eq("places", "compare", "good/seed1", "bad/seed1")
-    assert "one seed per model" in result.output
-    assert "(one seed)" in result.output
-    assert "how much the scores vary when training is repeated is unknown" in result.output
+    assert "With one seed per model, differences may be due to the seed." in " ".join(result.output.split())
+    details = eq("places", "compare", "good/seed1", "bad/seed1", "-v").output
+    assert "(one seed)" in details
+    assert "how much the scores vary when training is repeated is unknown" in details
 
 
 def test_padding_is_excluded_from_the_classes(eq: Eq, seeds: Path) -> None:
@@ -173,9 +195,10 @@ def test_padding_is_excluded_from_the_classes(eq: Eq, seeds: Path) -> None:
         (("good/seed1", "good/seed2"), "only good"),
         (("good/seed1", "nowhere/seed1"), "nowhere/seed1 is not there"),
         (("good/seed1", "user.npy"), "user.npy is a file"),
-        (("good/seed1", "bad/seed1", "bad/seed2"), "good was run with 1 seeds"),
+        (("good/seed1", "bad/seed1", "bad/seed2"), "good was run with 1 seed (seed1)"),
         (("good/seed1", "bad/seed1", "-m", "nonsense"), "it has Acc@1"),
         (("good/seed1", "bad/seed1", "-m", "Acc@x"), "Acc@x"),
+        (("good/seed1", "bad/seed1", "-m", "MR"), "MR is not a fraction"),
     ],
 )
 def test_invalid_comparisons_are_errors(eq: Eq, seeds: Path, paths: tuple[str, ...], expected_text: str) -> None:
@@ -253,6 +276,14 @@ def test_the_demo_depends_on_the_seed_only(eq: Eq) -> None:
     quick_options = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
     first, repeated, other = (eq(*quick_options, "--seed", seed).output for seed in ("1", "1", "2"))
     assert first == repeated != other
+
+
+@pytest.mark.engines("torch")
+def test_the_demo_is_scored_on_a_device(eq: Eq) -> None:
+    quick_options = ("places", "demo", "--users", "6", "--days", "7", "--places", "30", "--json")
+    on_device = eq(*quick_options, "--device", "cpu")
+    assert on_device.exit_code == 0, on_device.output
+    assert on_device.stdout == eq(*quick_options).stdout
 
 
 def test_further_cutoffs_are_computed_from_logits_and_from_runs(eq: Eq, seeds: Path) -> None:

@@ -135,6 +135,14 @@ def test_an_error_does_not_change_an_existing_page(eq: Eq, results: Path, folder
     assert (folder / "report.html").read_text() == "the old page"
 
 
+def test_an_earlier_report_is_replaced_with_a_note_and_another_file_is_not(eq: Eq, results: Path, folder: Path) -> None:
+    assert "replaced" not in eq("report", "results", "--no-charts").stderr
+    assert "report.html is an earlier report, and is replaced" in eq("report", "results", "--no-charts").stderr
+    (folder / "report.html").write_text("<p>my page</p>")
+    assert "error[E500]" in eq("report", "results").stderr
+    assert (folder / "report.html").read_text() == "<p>my page</p>"
+
+
 def test_two_processes_write_the_same_bytes(
     results: Path, folder: Path, command: list[str], environment: dict[str, str]
 ) -> None:

@@ -37,6 +37,14 @@ def test_metrics_that_a_replaced_run_loses_are_noted(eq) -> None:
     assert "the run of good in results is replaced and no longer has HR@1;" in eq(*arguments, "-m", "MRR").stderr
 
 
+def test_a_run_with_other_ground_truth_is_not_replaced(eq, assert_error, folder: Path) -> None:
+    arguments = ("score", "good.trec", "-m", "MRR", "-o", "results", "--qrels")
+    assert eq(*arguments, "truth.qrels").exit_code == 0
+    (folder / "other.qrels").write_text((folder / "truth.qrels").read_text().replace("q00", "q99"))
+    assert_error(eq(*arguments, "other.qrels"), "E500", "truth.qrels")
+    assert eq(*arguments, "truth.qrels").exit_code == 0
+
+
 def test_runs_are_not_written_into_the_folder_of_an_experiment(eq, assert_error, folder: Path) -> None:
     (folder / "fair" / "runs").mkdir(parents=True)
     (folder / "fair" / "results.json").write_text("{}")

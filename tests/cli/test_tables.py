@@ -36,6 +36,25 @@ def test_the_format_overrides_the_suffix(eq, folder: Path) -> None:
     assert parse_csv((folder / "checks.txt").read_text())[0].keys() == {"code", "severity", "title"}
 
 
+@pytest.mark.parametrize(
+    "arguments", [(*COMPARE, "--to", "csv", "-o", "table.md"), ("ls", "checks", "--to", "md", "-o", "checks.jsonl")]
+)
+def test_the_suffix_must_fit_the_format(eq, assert_error, folder: Path, arguments: tuple[str, ...]) -> None:
+    assert_error(eq(*arguments), "E310", arguments[-1], arguments[-3])
+    assert not (folder / arguments[-1]).exists()
+
+
+def test_a_file_with_other_content_is_not_replaced(eq, folder: Path) -> None:
+    assert eq(*COMPARE, "-o", "table.csv").exit_code == 0
+    assert eq(*SCORE, "--to", "csv").stdout != (folder / "table.csv").read_text()
+    assert eq(*COMPARE[:-1], "HR@1", "-o", "table.csv").exit_code == 0, "another table of the command"
+    (folder / "queries.csv").write_text("query,positive\nq,p\n")
+    refused = eq(*COMPARE, "-o", "queries.csv")
+    assert refused.exit_code == 2
+    assert "error[E500]" in refused.stderr
+    assert (folder / "queries.csv").read_text() == "query,positive\nq,p\n"
+
+
 def test_to_json_is_json(eq) -> None:
     assert eq(*COMPARE, "--to", "json").stdout == eq(*COMPARE, "--json").stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from dataclasses import replace
 from math import nan
@@ -14,11 +15,14 @@ from equipoise.checks.base import run_checks
 from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.answer import (
+    MAX_ROWS,
+    METRIC_RANK,
     AnswerOptions,
     comparison_answer,
     finding_lines,
     single_answer,
 )
+from equipoise.report.export.tables import format_parts
 from equipoise.report.tables import cost_report_columns
 from equipoise.report.terminal import ReportColumn, console
 from equipoise.runs.compare import compare
@@ -71,7 +75,7 @@ def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
     assert answer.headline.endswith(f"but {second} is not significantly worse.")
     statuses = next(column for column in answer.columns if column.head == "vs. best").cells
     assert dict(zip(comparison.order, statuses, strict=True)) == {first: "", second: "tied", third: "worse"}
-    assert any(" questions would be needed to distinguish " in note for note in answer.notes)
+    assert any(" questions would distinguish " in note for note in answer.notes)
 
 
 def test_percent_and_fractions_are_not_mixed() -> None:
@@ -164,9 +168,20 @@ def test_findings_of_one_code_are_printed_once_with_a_count() -> None:
     with_other_message = printed(finding_lines([*many, replace(many[0], message="another metric")]), 80)
     assert with_other_message.strip() == rest[-1]
     of_metrics = [replace(many[0], title=f"{metric} at its ceiling") for metric in ("MRR", "HR@1")]
-    assert printed(finding_lines(of_metrics)).strip() == "- EQ110  MRR at its ceiling (a); HR@1 at its ceiling (a)"
+    assert printed(finding_lines(of_metrics)).strip() == "- EQ110  MRR at its ceiling (a) (and 1 similar finding)"
     issues = [replace(finding, severity=Severity.ISSUE) for finding in many]
     assert printed(finding_lines(issues)).strip() == "! EQ110  a: the corpus size is unknown (and 2 similar findings)"
+
+
+def test_other_metrics_are_left_out_before_names_are_shortened_and_costs_after_them() -> None:
+    name = "a-model-with-quite-a-long-name"
+    comparison = compare_models({name: 0.6, "b": 0.5})
+    metric = ReportColumn("MRR", ["0.5", "0.4"], right=True, rank=METRIC_RANK)
+    costs = cost_report_columns(comparison.order, {name: {"documents_per_second": 9.0}, "b": {}})
+    table = printed(comparison_answer(comparison, AnswerOptions(QUESTIONS, columns=(metric, *costs))).parts(), 85)
+    assert name in table
+    assert "s/1k texts" in table
+    assert "MRR" not in table
 
 
 def test_further_codes_are_listed_without_messages() -> None:
@@ -201,16 +216,16 @@ def test_costs_are_columns_and_unknown_ones_are_dashes() -> None:
         ["a", "b"], {"a": {"dims": 384.0, "documents_per_second": 500.0}, "b": {"dims": None}}
     )
     assert [(column.head, list(column.cells)) for column in columns] == [
+        ("s/1k texts", ["2", "-"]),
         ("dims", ["384", "-"]),
-        ("seconds per 1,000 texts", ["2", "-"]),
     ]
 
 
 def test_costs_of_systems_that_embed_chunks_are_per_chunk() -> None:
     costs = {"a": {"documents_per_second": 500.0, "price": 2.0, "chunks": 40.0}, "b": {"documents_per_second": 50.0}}
     assert [column.head for column in cost_report_columns(["a", "b"], costs)] == [
-        "seconds per 1,000 chunks",
-        "US dollars per million chunks",
+        "$/M chunks",
+        "s/1k chunks",
     ]
 
 
@@ -231,3 +246,29 @@ def test_a_comparison_writes_its_page_and_its_chart(tmp_path: Path) -> None:
     chart = comparison.plot()
     assert len(chart.spec["data"]["values"]) == 3
     assert set(chart._repr_mimebundle_()) == {"application/vnd.vegalite.v6+json", "text/plain"}
+
+
+def test_csv_has_unrounded_numbers_in_separate_columns() -> None:
+    comparison = compare_models({"a": 0.9, "b": 0.88, "c": 0.3})
+    text_column = ReportColumn("chunks", ["4,609", "n/a (one seed)", "-"], right=True)
+    answer = comparison_answer(comparison, AnswerOptions(QUESTIONS, columns=(text_column,)))
+    rows = list(csv.DictReader(io.StringIO(format_parts(answer.parts(), "csv"))))
+    assert [row["model"] for row in rows] == list(comparison.order)
+    assert [row["chunks"] for row in rows] == ["4609", "", ""]
+    for row in rows:
+        estimate = comparison.estimates[row["model"]][comparison.primary]
+        assert float(row["accuracy"]) == estimate.value
+        assert (float(row["low"]), float(row["high"])) == (estimate.interval.low, estimate.interval.high)
+        assert (int(row["rank_low"]), int(row["rank_high"])) == comparison.ranks[row["model"]]
+        tied = row["model"] in (comparison.leader, *comparison.tied_with_leader)
+        assert bool(int(row["significantly_worse"])) is not tied
+
+
+def test_a_terminal_shows_the_first_systems_and_counts_the_others() -> None:
+    names = [f"model{number:02}" for number in range(MAX_ROWS + 4)]
+    answer = comparison_answer(compare_models(dict.fromkeys(names, 0.5)), AnswerOptions(QUESTIONS))
+    table = printed(answer.parts(quiet=True)).split("vs. best")[1]
+    assert table.count("model") == MAX_ROWS
+    assert "\n4 more: add -v.\n" in table
+    assert " more: " not in printed(answer.parts(verbose=True))
+    assert len(format_parts(answer.parts(), "csv").splitlines()) == 1 + len(names)

@@ -41,8 +41,11 @@ def test_the_best_band_is_a_in_both_directions():
     assert joined_letters(tie_groups([1.0, 3.0, 2.0], p, better=DOWN)) == ["a", "c", "b"]
 
 
-def test_unknown_p_values_give_one_band():
-    assert joined_letters(tie_groups([0.1, 0.2, 0.3], np.full((3, 3), np.nan), better=UP)) == ["a", "a", "a"]
+def test_systems_whose_differences_were_not_tested_have_no_band():
+    assert joined_letters(tie_groups([0.1, 0.2, 0.3], np.full((3, 3), np.nan), better=UP)) == ["", "", ""]
+    p = p_matrix({(0, 1): 0.01}, 3)
+    p[2, :] = p[:, 2] = np.nan
+    assert joined_letters(tie_groups([0.9, 0.8, 0.7], p, better=UP)) == ["a", "b", ""]
 
 
 def test_ties_across_a_significantly_different_system_are_shown():

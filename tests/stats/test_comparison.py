@@ -220,6 +220,15 @@ def test_leader_bands_and_ranks_of_clearly_separate_systems():
     assert lower_is_better.bands == {"a": ("a",), "b": ("c",), "c": ("b",)}
 
 
+def test_a_system_that_is_tied_only_by_the_correction_could_not_be_best():
+    compared = compare_results(shifted_results([0.15, *[0.1] * 8, 0.0]), config=FAST_CONFIG)
+    assert {"a", "j"} <= {compared.leader, *compared.tied_with_leader}
+    assert not compared.contrast(compared.leader, "j").interval.covers(0.0)
+    assert compared.could_be_best[0] == compared.leader
+    assert "j" not in compared.could_be_best
+    assert {"b", "c"} <= set(compared.could_be_best)
+
+
 def test_units_undefined_in_either_system_are_excluded_and_counted():
     a, b = np.arange(10.0), np.arange(10.0) / 2
     a[1], b[7] = nan, nan
@@ -386,8 +395,10 @@ def test_corpus_level_metrics_without_evidence_are_not_tested():
     contrast = comparison.contrast("a", "b")
     assert isnan(contrast.p)
     assert contrast.difference > 0
-    assert comparison.bands == {"a": ("a",), "b": ("a",)}
-    assert comparison.verdict().endswith("There is no test of a against b: a corpus-level metric without its evidence.")
+    assert comparison.bands == {"a": (), "b": ()}
+    assert comparison.tied_with_leader == ()
+    assert list(comparison.untested) == ["b"]
+    assert "no difference was tested" in comparison.verdict()
 
 
 def test_spaces_are_subsampled_without_replacement():

@@ -48,7 +48,7 @@ def test_slices_are_means_over_their_units_and_partition_all_units(rows: list[tu
     assert sum(slice_estimate.estimate.n + slice_estimate.estimate.undefined for slice_estimate in slices) == len(rows)
 
 
-def test_slices_follow_the_order_of_the_units() -> None:
+def test_slices_follow_the_order_of_the_units_and_their_values_the_number_of_units() -> None:
     result = result_from_values("system", ["a", "b", "c", "d"], {"score": [1, 0, 1, 1]})
     properties: dict[str, dict[str, Any]] = {
         "d": {"confidence_level": "easy", "kind": "date"},
@@ -58,12 +58,12 @@ def test_slices_follow_the_order_of_the_units() -> None:
     }
     slices = slice_estimates(result, "score", properties)
     assert [(slice_estimate.name, slice_estimate.value) for slice_estimate in slices] == [
-        ("confidence_level", "hard"),
         ("confidence_level", "3"),
         ("confidence_level", "easy"),
+        ("confidence_level", "hard"),
         ("confidence_level", "not given"),
-        ("kind", "name"),
         ("kind", "date"),
+        ("kind", "name"),
         ("kind", "not given"),
     ]
 
@@ -87,7 +87,7 @@ def test_slices_use_the_weights_and_clusters_of_their_units() -> None:
     clusters = {unit: int(unit[1:]) // 2 for unit in qrels}
     result = evaluate(Ranking.from_runs(qrels, run), "MR", config=StatsConfig(clusters=clusters), chance=False)
     first_half = [index for index, unit in enumerate(result.unit_ids) if int(unit[1:]) < 12]
-    slice_estimate = slice_estimates(result, "MR", {unit: {"half": int(unit[1:]) < 12} for unit in qrels})[0]
+    slice_estimate = slice_estimates(result, "MR", {unit: {"half": int(unit[1:]) < 12} for unit in qrels})[1]
     assert slice_estimate.value == "True"
     expected = np.average(result.per_unit["MR"][first_half], weights=result.weights["MR"][first_half])
     assert slice_estimate.estimate.value == pytest.approx(expected)
@@ -122,7 +122,7 @@ def test_slices_with_an_interval_above_a_third_are_marked_as_few() -> None:
     assert wilson_interval(0.8 * (MIN_UNITS + 1), MIN_UNITS + 1).width < 1 / 3
     result = result_from_values("system", range(50), {"score": np.ones(50)})
     slices = slice_estimates(result, "score", {unit: {"part": unit < MIN_UNITS - 1} for unit in range(50)})
-    assert [(slice_estimate.estimate.n, slice_estimate.few) for slice_estimate in slices] == [(19, True), (31, False)]
+    assert [(slice_estimate.estimate.n, slice_estimate.few) for slice_estimate in slices] == [(31, False), (19, True)]
 
 
 def test_units_without_properties_are_none_and_no_match_raises_input_error() -> None:

@@ -143,7 +143,9 @@ def _systems_at(word: str) -> list[SystemInput]:
         return [system]
     if len({run.name for run in runs}) < len(runs):
         raise ParameterError(
-            f"{system.path} has runs on several data sets or tasks", hint=f"name the folder of one: {runs[0].parent}"
+            f"{system.path} has runs on several data sets or tasks",
+            hint=f"name the folder of one: {runs[0].parent}; eq leaderboard {system.path} and eq report {system.path} "
+            "use all of them",
         )
     return [SystemInput.of(str(run)) for run in runs]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -58,6 +59,7 @@ class Output:
     def set_format(self, to: str | None, path: str | None) -> None:
         """Write tables as ``to``, by default the format of its file extension."""
         if path is not None:
+            from equipoise.cli.output_files import check_suffix
             from equipoise.runs.experiment_folder import check_writable
 
             suffix = PurePath(path).suffix.casefold()
@@ -68,6 +70,7 @@ class Output:
                     f"{path} does not have the file extension of a table format",
                     hint=pointers("values")["format"]["html"] if suffix == ".html" else known,
                 )
+            check_suffix(path, to)
             check_writable(path, example="table.md")
         self.json = self.format_of(to) == "json"
         self.to, self.path = "" if to in (None, "json") else to, path
@@ -81,9 +84,9 @@ class Output:
     def finish(self) -> None:
         """Write the file of ``-o``, if there is one."""
         if self.path is not None and self._buffer:
-            from equipoise.io.atomic import write_text
+            from equipoise.cli.output_files import write_output
 
-            write_text(self.path, "".join(self._buffer))
+            write_output(self.path, "".join(self._buffer), self.to or "json")
             self.note(f"wrote {self.path}")
 
     def write(self, text: str) -> None:
@@ -302,6 +305,11 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
         name = _single_dash_option(context) or error.option_name
         message = f"{context.command_path} has no option {name}"
         hint = suggest_option(name, context) or hint
+    elif isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        hint = f"write {error.param.opts[-1]} {error.param.metavar or 'VALUE'}"
+    elif context is not None and (extra := _EXTRA_ARGUMENT.match(message)):
+        option = pointers("arguments").get(context.command_path.partition(" ")[2])
+        hint = f"write {option} {extra[1]}" if option else hint
     elif isinstance(error, click.BadOptionUsage) and not hint:
         hint = f"write a value after {error.option_name}"
     return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
@@ -314,13 +322,15 @@ def _single_dash_option(context: click.Context) -> str:
     return next((word for word in words if f"-{word}" in names), "")
 
 
+_EXTRA_ARGUMENT = re.compile(r"Got unexpected extra arguments? \((\S+?)[ )]")
+
 INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data", "--input", "--file", "--results")
 """Options that users try for inputs, which are arguments of most commands."""
 
 
 @cache
 def pointers(kind: str) -> dict[str, Any]:
-    """The ``commands``, ``options`` or ``values`` that users try, and what does it."""
+    """The ``commands``, ``options``, ``arguments`` or ``values`` that users try, and what does it."""
     from importlib.resources import files
     from tomllib import loads
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.inputs import separate_experiments
 from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output_files import check_is_page, check_suffix, write_output
 from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import catalogue_with
@@ -73,20 +76,36 @@ def report(
             f"a report is an HTML file, and {output} does not end in .html",
             hint=f"write -o {Path(output).with_suffix('.html')}; eq export writes other formats",
         )
+    if check_is_page(output):
+        out.note(f"{output} is an earlier report, and is replaced")
     from equipoise.domains.bench.leaderboard import stored_page
     from equipoise.domains.bench.report import stored_suite
     from equipoise.domains.places.run_folders import has_views
     from equipoise.report.publish import ReportOptions, StoredExperiment, chart_note, write_report
 
-    only_for_runs = {"--primary": primary, "--charts": charts, "--title": title}
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
         _check_not_given(
-            only_for_runs, "a benchmark with several data sets", f"report one of them: eq report {runs[0]}/runs/NAME"
+            {"--primary": primary},
+            "a benchmark with several data sets",
+            f"report one of them: eq report {runs[0]}/runs/NAME",
         )
-        return _report_suite(out, StoredExperiment.of(runs[0], named_runs(runs)), runs[0], output, config, plain=plain)
+        experiment = StoredExperiment.of(runs[0], named_runs(runs))
+        chosen = ReportOptions(
+            config=config,
+            config_of=options.stats_of_runs,
+            charts=not plain,
+            charts_folder=charts,
+            title=title,
+            folder_notes=experiment.notes,
+        )
+        return _report_suite(out, experiment, runs[0], output, chosen)
     if len(runs) == 1 and (stored := stored_page(runs[0])) is not None:
-        _check_not_given(only_for_runs, "the results of eq leaderboard", "repeat eq leaderboard with other options")
-        return _copy_page(out, stored, output)
+        _check_not_given(
+            {"--primary": primary, "--charts": charts},
+            "the results of eq leaderboard",
+            "repeat eq leaderboard with other options",
+        )
+        return _copy_page(out, stored, output, title)
     if has_views(named := named_runs(runs)):
         chosen = ReportOptions(
             primary, config, options.stats_of_runs, charts=not plain, charts_folder=charts, title=title
@@ -128,26 +147,23 @@ def _check_not_given(options: Mapping[str, str | None], subject: str, hint: str)
             raise ParameterError(f"{option} does not apply to {subject}", hint=hint)
 
 
-def _copy_page(out: Output, page: Path, output: str) -> int:
-    """Copy a page that is already written."""
-    write_text(output, page.read_text(encoding="utf-8"))
+def _copy_page(out: Output, page: Path, output: str, title: str) -> int:
+    """Copy a page that is already written, under another title if one is given."""
+    text = page.read_text(encoding="utf-8")
+    if title:
+        text = re.sub(r"(<(title|h1)>).*?(</\2>)", lambda match: f"{match[1]}{escape(title)}{match[3]}", text, count=2)
+    write_text(output, text)
     if out.json:
         out.data({"report": output})
     out.note(f"wrote {output}: open it in a browser")
     return exits.DONE
 
 
-def _report_suite(
-    out: Output, experiment: StoredExperiment, folder: str, output: str, config: StatsConfig, *, plain: bool
-) -> int:
+def _report_suite(out: Output, experiment: StoredExperiment, folder: str, output: str, chosen: ReportOptions) -> int:
     """Write the page of a benchmark with several data sets, and a report per data set."""
     from equipoise.domains.bench.report import write_suite_page
-    from equipoise.report.publish import ReportOptions
 
     with out.progress(0) as step:
-        chosen = ReportOptions(
-            config=config, config_of=options.stats_of_runs, charts=not plain, folder_notes=experiment.notes
-        )
         headline = write_suite_page(folder, [path for _, path in experiment.runs], output, chosen, progress=step)
     for caution in experiment.notes:
         out.note(f"caution: {caution}")
@@ -272,6 +288,8 @@ def export(
     to = out.format_of(to)
     if to is None:
         raise ParameterError("--to is missing", hint=f"choose a format: {', '.join(FORMATS())}")
+    if output is not None:
+        check_suffix(output, to)
     from equipoise.report.export import export as written
     from equipoise.report.publish import StoredExperiment, comparable_groups
 
@@ -303,13 +321,13 @@ def export(
             if len(stored) > 1 and not units and to not in ALONE:
                 results = [run.result for run in stored]
                 comparison = compare(results, metrics or None, primary=primary, config=shown, catalogue=catalogue)
-            text = written(stored, comparison, to, units=units, formulas=formulas)
+            text = written(stored, comparison, to, units=units, formulas=formulas, dataset=name)
             texts.append(SEVERAL[to].format(name=name, text=text) if len(groups) > 1 else text)
             cautions += [run.caution for run in stored if run.caution]
     if output is None:
         out.file("\n".join(texts))
     else:
-        write_text(output, "\n".join(texts))
+        write_output(output, "\n".join(texts), to)
         out.note(f"wrote {output}")
     for caution in (*experiment.notes, *cautions):
         out.note(f"caution: {caution}")

@@ -15,7 +15,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
 from equipoise.cli.output import Output, Step, next_command, pass_output, suggestion
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.errors import EquipoiseError, ParameterError
+from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run
@@ -25,7 +25,7 @@ from equipoise.report.tables import score_part
 from equipoise.report.terminal import findings_section, grouped_findings
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import check_no_experiment, check_writable
-from equipoise.runs.manifest import Manifest
+from equipoise.runs.manifest import Manifest, read_manifest
 from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN
 
@@ -122,6 +122,20 @@ def write_runs(runs: Sequence[tuple[Result, Manifest]], folder: str, step: Step)
     return written
 
 
+def check_same_data(runs: Sequence[tuple[Result, Manifest]], folder: str) -> None:
+    """Raise ``StoreError`` if a run in the folder would be replaced by one with other ground truth."""
+    for result, manifest in runs:
+        try:
+            replaced = read_manifest(Path(folder) / result.system)
+        except (EquipoiseError, OSError):
+            continue
+        if set(replaced.datasets.values()) != set(manifest.datasets.values()):
+            raise StoreError(
+                f"{folder} has a run of {result.system} with other ground truth: {', '.join(replaced.datasets)}",
+                hint="choose another folder with -o, or remove this one",
+            )
+
+
 def dropped_metrics(runs: Sequence[tuple[Result, Manifest]], folder: str) -> list[str]:
     """Notes about runs in the folder that are replaced by runs without some of their metrics."""
     notes = []
@@ -200,6 +214,8 @@ def score(
         for system in inputs:
             step(f"scoring {system.name}")
             runs.append(scorer.run(system, out.command))
+        if output is not None:
+            check_same_data(runs, output)
         dropped = [] if output is None else dropped_metrics(runs, output)
         written = [] if output is None else write_runs(runs, output, step)
     for note in dropped:

@@ -208,8 +208,8 @@ def split_tables(folder: Path) -> list[Path]:
 
 def query_columns(
     table: ColumnTable, text: Sequence[str]
-) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
-    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists.
+) -> tuple[list[str], list[list[str]], list[list[str]], dict[str, list[str]]]:
+    """Queries, positives, negatives, and the columns of each of these; numbered columns count as lists.
 
     ``text`` names the columns of the query, the positive and, if there are three, the negative.
     """
@@ -217,10 +217,11 @@ def query_columns(
         chosen = [table.column("text", text_name) for text_name in text]
         if not 2 <= len(chosen) <= 3:
             raise InputError(f"{len(chosen)} text columns were named", hint="--text QUERY POSITIVE [NEGATIVE]")
-        lists = [_merged_lists(table, chosen[place : place + 1]) for place in (1, 2)]
-        return table.texts(chosen[0]), lists[0], lists[1], chosen
+        columns = {"query": chosen[:1], "positive": chosen[1:2], "negative": chosen[2:]}
+        lists = [_merged_lists(table, columns[role]) for role in ("positive", "negative")]
+        return table.texts(chosen[0]), lists[0], lists[1], columns
     query = table.column("query")
-    columns: dict[str, list[str]] = {}
+    columns = {"query": [query]}
     for role in ("positive", "negative"):
         main = table.find(role)
         main = None if main == query else main
@@ -233,7 +234,7 @@ def query_columns(
     if not columns["positive"]:
         table.column("positive")  # raises with the columns there are
     positives, negatives = (_merged_lists(table, columns[role]) for role in ("positive", "negative"))
-    return table.texts(query), positives, negatives, [query, *columns["positive"], *columns["negative"]]
+    return table.texts(query), positives, negatives, columns
 
 
 def _merged_lists(table: ColumnTable, columns: Sequence[str]) -> list[list[str]]:

@@ -90,6 +90,12 @@ def find_column(header: Iterable[str], role: str) -> str | None:
     return next((folded[_folded(name)] for name in column_names()[role] if _folded(name) in folded), None)
 
 
+def named_columns(header: Iterable[str], role: str) -> list[str]:
+    """All columns with a usual name of a role."""
+    usual = set(map(_folded, column_names()[role]))
+    return [name for name in header if _folded(name) in usual]
+
+
 def _folded(name: str) -> str:
     return re.sub(r"[\s_-]+", "", name.casefold())
 

@@ -459,3 +459,9 @@ def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
     if truncated_tokens is None:
         return Truncation(len(texts), None, None)
     return Truncation(len(texts), int((truncated_tokens > 0).sum()), int(truncated_tokens.sum()))
+
+
+def worst_truncation(system: Retriever, texts: Sequence[str]) -> Truncation | None:
+    """The truncation by the model that truncates most, where unknown exceeds none; None if nothing is embedded."""
+    truncations = [measure_truncation(model, texts) for model in dense_models(system)]
+    return max(truncations, key=lambda item: 0.0 if item.share is None else item.share or -1.0, default=None)

@@ -37,17 +37,25 @@ from equipoise.types import Direction, Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate
 
 SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
-TIED, WORSE = "tied", "worse"
+TIED, WORSE, NOT_TESTED = "tied", "worse", "not tested"
 TIED_AND_RANK = (
     "Tied means that the difference from the best is not significant. Rank is the range of ranks that agrees with the "
-    "significant differences of all pairs."
+    "significant differences of all pairs. A tied {system} could be best if the interval of its difference from the "
+    "best, which is not adjusted for the number of pairs, includes 0."
 )
+UNKNOWN_INTERVALS = "Intervals shown as n/a"
+"""The start of the note on them."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
+MAX_ROWS = 8
+"""Further systems are counted; ``--verbose`` and files have all."""
+SECONDARY_RANK = 2
+"""Columns with a higher rank are left out of the short answer rather than names shortened."""
 METRIC_RANK = 10
 """Columns of other metrics are dropped before those of the primary one."""
 
@@ -68,27 +76,39 @@ class Answer:
     """Whether ``details`` is followed by how to look up the codes of the findings."""
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
+    details_only: tuple[str, ...] = ()
+    """Codes of findings that only the verbose answer lists."""
+    max_rows: int = 0
+    """How many rows of the table a terminal shows without ``--verbose``; 0 for all."""
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
         """The answer for the terminal; ``quiet`` leaves out the notes, ``verbose`` leaves findings to the details."""
         parts: list[Part] = [Paragraph(self.headline, style="bold")]
         parts += [Paragraph(self.failures)] if self.failures else []
-        parts += [Paragraph(""), TerminalTable(self.columns)] if self.columns else []
+        if self.columns:
+            # The least important columns are left out of a narrow terminal without a word, before names are cut.
+            columns = [replace(column, extra=column.extra or column.rank > SECONDARY_RANK) for column in self.columns]
+            table = TerminalTable(self.columns) if verbose else TerminalTable(columns, "", self.max_rows)
+            parts += [Paragraph(""), table]
         parts += map(Paragraph, self.warnings)
         if quiet:
             return parts
         parts += map(Paragraph, self.notes)
         if not verbose:
-            parts += finding_lines(self.findings)
+            parts += finding_lines(self._listed)
             parts += [Paragraph(self._pointers)] if self.details else []
         elif self.explanation:
             parts.append(Paragraph(self.explanation))
         return parts
 
     @property
+    def _listed(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.code not in self.details_only]
+
+    @property
     def _pointers(self) -> str:
         """Where the details are, and the command that explains the codes of the findings above."""
-        codes = shown_codes(self.findings) if self.explains_codes else []
+        codes = shown_codes(self._listed) if self.explains_codes else []
         return f"{self.details} Codes such as {codes[0]}: eq explain CODE." if codes else self.details
 
 
@@ -99,7 +119,8 @@ class AnswerOptions:
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
     about chance (empty: the sentence starts with "Chance level"), ``score_note`` follows it in the same line.
     ``notes`` are further lines. ``details`` says where the rest is. ``cheapest`` is the cheapest of the systems that
-    are not significantly worse than the best one, if known.
+    could be best (``Comparison.could_be_best``), if known. ``sample_size`` replaces the sentence about the units that
+    would be needed.
     """
 
     words: Vocabulary
@@ -113,6 +134,7 @@ class AnswerOptions:
     details: str = ""
     explains_codes: bool = False
     cheapest: str = ""
+    sample_size: str | None = None
 
 
 def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
@@ -121,11 +143,12 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     uninformative = why_uninformative(comparison, words)
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
-    size, first_line = "", headline(comparison, words, uninformative)
-    if not uninformative or comparison.any_significant:
-        size = sample_size(comparison, words, brief=True)
-    if comparison.tied_with_leader and not uninformative and options.cheapest:
-        first_line = f"{first_line} {cheapest_sentence(options.cheapest, comparison.leader)}"
+    size, first_line = options.sample_size, headline(comparison, words, uninformative)
+    if size is None:
+        decided = not uninformative or comparison.any_significant
+        size = sample_size(comparison, words, brief=True) if decided else ""
+    if len(comparison.could_be_best) > 1 and not uninformative and options.cheapest:
+        first_line = f"{first_line} {cheapest_sentence(options.cheapest)}"
     estimates = [comparison.estimates[name][comparison.primary] for name in comparison.order]
     notes = (chance, *_unknown_intervals(estimates), *options.notes, other_metrics_note(comparison), size)
     return Answer(
@@ -137,7 +160,8 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         findings=findings,
         details=options.details,
         explains_codes=options.explains_codes,
-        explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
+        explanation=TIED_AND_RANK.format(system=words.system) if comparison.tied_with_leader else "",
+        max_rows=MAX_ROWS,
     )
 
 
@@ -154,17 +178,9 @@ def failure_line(failures: Mapping[str, EquipoiseError], n_finished: int, noun: 
     return f"{len(failures)} of {len(failures) + n_finished} {noun}s failed: {causes}." if failures else ""
 
 
-def cheapest_sentence(cheapest: str, best: str | None, faster: str = "") -> str:
-    """The cheapest of the systems that are not significantly worse than the best one.
-
-    >>> cheapest_sentence("bm25", "minilm"), cheapest_sentence("bm25", "bm25")
-    ('The cheapest of these is bm25.', 'bm25 is also the cheapest of these.')
-    """
-    return (
-        f"{best} is also the cheapest of these."
-        if cheapest == best
-        else f"The cheapest of these is {cheapest}{faster}."
-    )
+def cheapest_sentence(cheapest: str, faster: str = "") -> str:
+    """The cheapest of several systems in ``Comparison.could_be_best``."""
+    return f"The cheapest that could be best is {cheapest}{faster}."
 
 
 def all_metrics_answer(comparison: Comparison, options: AnswerOptions | None = None) -> Answer:
@@ -183,8 +199,14 @@ def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[Repor
         estimates = [comparison.estimates[name][metric] for name in comparison.order]
         decimals = estimate_decimals(estimates)
         cells = [format_value(estimate.value, decimals) for estimate in estimates]
-        columns.append(ReportColumn(with_unit(metric, estimates[0].unit), cells, right=True, rank=METRIC_RANK + index))
+        head = with_unit(metric, estimates[0].unit)
+        columns.append(metric_column(head, cells, estimates, rank=METRIC_RANK + index))
     return columns
+
+
+def metric_column(head: str, cells: Sequence[str], estimates: Sequence[Estimate], rank: int = 0) -> ReportColumn:
+    """Formatted scores, with the unrounded values for files."""
+    return ReportColumn(head, cells, right=True, rank=rank, values={head: [estimate.value for estimate in estimates]})
 
 
 def _answer_columns(
@@ -194,26 +216,41 @@ def _answer_columns(
     order, primary = comparison.order, comparison.primary
     estimates = [comparison.estimates[name][primary] for name in order]
     return (
-        ReportColumn("rank", [format_ranks(*comparison.ranks[name]) for name in order]),
-        ReportColumn(words.system, marked_names(comparison), shortens="middle"),
+        rank_column([comparison.ranks[name] for name in order]),
+        ReportColumn(words.system, marked_names(comparison), shortens="middle", values={words.system: order}),
         *score_columns(estimates, shown, words.metric or primary),
-        ReportColumn("vs. best", [_status(comparison, name) for name in order], rank=2),
-        *columns,
+        status_column([_status(comparison, name) for name in order]),
+        # Names are not shortened for further columns.
+        *(replace(column, extra=True) for column in columns),
     )
+
+
+def rank_column(ranks: Sequence[tuple[int, int]]) -> ReportColumn:
+    """The lowest and the highest possible rank of every system."""
+    ends = {"rank_low": [low for low, _ in ranks], "rank_high": [high for _, high in ranks]}
+    return ReportColumn("rank", [format_ranks(*ends) for ends in ranks], values=ends)
+
+
+def status_column(statuses: Sequence[str]) -> ReportColumn:
+    """Whether every system is significantly worse than the best one."""
+    worse = [None if status in ("n/a", NOT_TESTED) else int(status == WORSE) for status in statuses]
+    return ReportColumn("vs. best", statuses, rank=2, values={"significantly_worse": worse})
 
 
 def score_columns(estimates: Sequence[Estimate], shown: ScoreFormat, metric: str) -> tuple[ReportColumn, ReportColumn]:
     """The scores and their intervals."""
-    confidence_level = format_percent(estimates[0].interval.confidence_level)
+    intervals = [estimate.interval for estimate in estimates]
     return (
-        ReportColumn(metric, [shown.value(estimate.value) for estimate in estimates], right=True),
-        ReportColumn(
-            f"{confidence_level} interval",
-            [shown.interval(estimate.interval) if estimate.interval.known else "n/a" for estimate in estimates],
-            right=True,
-            rank=1,
-        ),
+        metric_column(metric, [shown.value(estimate.value) for estimate in estimates], estimates),
+        interval_column([shown.interval(item) if item.known else "n/a" for item in intervals], intervals),
     )
+
+
+def interval_column(cells: Sequence[str], intervals: Sequence[Interval]) -> ReportColumn:
+    """Formatted confidence intervals, with the unrounded ends for files."""
+    head = f"{format_percent(intervals[0].confidence_level)} interval"
+    ends = {"low": [interval.low for interval in intervals], "high": [interval.high for interval in intervals]}
+    return ReportColumn(head, cells, right=True, rank=1, values=ends)
 
 
 def _status(comparison: Comparison, name: str) -> str:
@@ -222,6 +259,8 @@ def _status(comparison: Comparison, name: str) -> str:
         return ""
     if isnan(comparison.scores[name]):
         return "n/a"
+    if name in comparison.untested:
+        return NOT_TESTED
     return TIED if name in comparison.tied_with_leader else WORSE
 
 
@@ -244,7 +283,7 @@ def _unknown_intervals(estimates: Sequence[Estimate]) -> list[str]:
     """Why intervals in the table are n/a."""
     reasons = dict.fromkeys(estimate.interval.reason for estimate in estimates)
     reasons.pop("", None)
-    return [f"Intervals shown as n/a: {'; '.join(reasons)}."] if reasons else []
+    return [f"{UNKNOWN_INTERVALS}: {'; '.join(reasons)}."] if reasons else []
 
 
 def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreFormat, baseline: str) -> str:
@@ -301,9 +340,12 @@ def collapsed(group: Sequence[Finding]) -> str:
         by_title: dict[str, list[str]] = {}
         for finding in group:
             by_title.setdefault(finding.title, []).append(finding.subject)
-        return "; ".join(f"{title} ({_subjects(names)})" for title, names in by_title.items())
-    similar = f" (and {pluralize(len(others), 'similar finding')})" if others else ""
-    return f"{with_label(first.subject, first.message)}{similar}"
+        title, names = next(iter(by_title.items()))
+        n_others = sum(map(len, by_title.values())) - len(names)
+        text = f"{title} ({_subjects(names)})"
+    else:
+        n_others, text = len(others), with_label(first.subject, first.message)
+    return f"{text} (and {pluralize(n_others, 'similar finding')})" if n_others else text
 
 
 def _subjects(names: Sequence[str]) -> str:

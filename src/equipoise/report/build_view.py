@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from equipoise.report.pairwise import comparison_caption
 from equipoise.report.publish import export_downloads
 from equipoise.report.sections import (
     cost_table,
+    entry_name,
     leaderboard_tables,
     pairwise_table,
     parameter_table,
@@ -35,7 +37,7 @@ from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import recorded_stats, with_metrics
 from equipoise.runs.run_folder import StoredRun, load_run
 from equipoise.stats.complete_units import on_complete_units
-from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_percent
+from equipoise.stats.formatting import PERCENT_UNIT, ScoreFormat, format_count, format_percent
 from equipoise.stats.pairing import AlignedResults, align_results
 from equipoise.stats.slices import slice_estimates
 from equipoise.stats.tuning_uncertainty import ERROR_DF, RESAMPLE_ID
@@ -57,23 +59,6 @@ RUN_SPECIFIC = ("started", "finished", "command", "evidence")
 INTERNAL_SETTINGS = (UNIT_NOUN, DISPLAY, RESAMPLE_ID, ERROR_DF)
 """Settings that only the program needs."""
 SIGNIFICANT_DIGITS = 4
-ENTRY_NAMES = {
-    "n_resamples": "bootstrap resamples",
-    "n_permutations": "random permutations",
-    "seconds_with_cache": "total seconds, cached texts not counted",
-    "tied_questions": "questions with tied scores",
-    "window": "input window",
-    "matcher": "answer matching",
-    "data": "fingerprint of the parsed data",
-    "tokenizer": "token counting",
-    "budget": "token budget per question, on average",
-    "retrieved_tokens": "retrieved tokens per question",
-    "chunk_size": "chunk size in tokens",
-    "overlap": "overlap in tokens",
-    "top_k": "chunks per question (top-k)",
-    "chunker": "chunking method",
-}
-"""Settings and costs in words, where the words of their key are not enough."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +113,13 @@ class RunSet:
     def names(self) -> tuple[str, ...]:
         """The systems, best first."""
         return tuple(run.result.system for run in self.runs)
+
+    @property
+    def n(self) -> int:
+        """The number of units that the verdict is about: those with a value of the primary metric."""
+        if self.comparison is not None:
+            return self.comparison.n_scored
+        return self.estimates(self.primary)[0].n
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -323,16 +315,16 @@ def systems(subject: RunSet) -> tuple[SystemInfo, ...]:
 def title(subject: RunSet) -> str:
     """The systems, the primary metric and the number of units."""
     words = subject.words
-    units = words.units(len(subject.units))
+    units = words.units(subject.n)
     if len(subject.names) == 1:
         return f"{subject.names[0]} by {words.metric} on {units}"
     return f"{len(subject.names)} {words.system}s by {words.metric} on {units}"
 
 
-def subtitle(subject: RunSet) -> str:
-    """The data and the dates, if the manifests have them."""
-    names = data_names(name for run in subject.runs for name in run.manifest.datasets)
-    days = sorted({run.manifest.finished[:10] for run in subject.runs if run.manifest.finished})
+def data_and_dates(manifests: Sequence[Manifest]) -> str:
+    """The data and the dates, if the manifests of the runs have them."""
+    names = data_names(name for manifest in manifests for name in manifest.datasets)
+    days = sorted({manifest.finished[:10] for manifest in manifests if manifest.finished})
     when = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
     return ". ".join(part for part in (names and f"Data: {names}", when and f"Measured {when}") if part)
 
@@ -429,12 +421,8 @@ def _group(
         if set(texts) == {NOT_RECORDED}:
             continue
         differs = len(set(texts)) > 1 and not run_specific and name not in RUN_SPECIFIC
-        entries.append(ProtocolEntry(_entry_name(name), texts, differs))
+        entries.append(ProtocolEntry(entry_name(name), texts, differs))
     return ProtocolGroup(title, tuple(entries), folded)
-
-
-def _entry_name(name: str) -> str:
-    return ENTRY_NAMES.get(name, name.replace("_", " "))
 
 
 def _entry_text(name: str, value: Any) -> str:
@@ -443,6 +431,8 @@ def _entry_text(name: str, value: Any) -> str:
     >>> _entry_text("window", {"tokens": 256, "texts": 130, "truncated": 2}), _entry_text("window", 256)
     ('256 tokens; 2 of 130 texts truncated', '256')
     """
+    if name == "seed":
+        return NOT_RECORDED if value is None else str(value)
     if name == "window" and isinstance(value, Mapping) and {"tokens", "texts", "truncated"} <= set(value):
         limit = "no limit" if value["tokens"] is None else f"{_text(value['tokens'])} tokens"
         return f"{limit}; {_text(value['truncated'])} of {_text(value['texts'])} texts truncated"
@@ -459,13 +449,15 @@ def _text(value: Any) -> str:
         return NOT_RECORDED
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float) and value != int(value):
+    if isinstance(value, float) and (not isfinite(value) or value != int(value)):
         return f"{value:.{SIGNIFICANT_DIGITS}g}"
     if isinstance(value, Mapping):
-        return "; ".join(f"{_entry_name(str(key))} {_text(entry)}" for key, entry in value.items())
+        return "; ".join(f"{entry_name(str(key))} {_text(entry)}" for key, entry in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
-    return str(int(value) if isinstance(value, float) else value)
+    if isinstance(value, int | float):
+        return format_count(int(value))
+    return str(value)
 
 
 def build_view(
@@ -492,15 +484,13 @@ def build_view(
     heading = heading or title(subject)
     subject = subject.in_percent()
     # The experiment knows more than its runs: which models a finding affects, or that a tree cannot be enlarged.
-    stored = {(finding.code, finding.subject) for finding in shown.answer.findings}
-    others = (finding for finding in subject.findings if (finding.code, finding.subject) not in stored)
-    findings = tuple(dict.fromkeys((*shown.answer.findings, *others)))
+    findings = (shown.answer.findings if stored_answer else ()) or subject.findings
     return RunsView(
         answer=replace(shown.answer, findings=findings),
         sections=tuple(section for section in shown.sections if section.on_page),
         citation=shown.citation,
         title=heading,
-        subtitle=subtitle(subject),
+        subtitle=data_and_dates([run.manifest for run in subject.runs]),
         systems=systems(subject),
         primary=subject.primary,
         better=str(subject.better),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -46,6 +45,8 @@ class ReportOptions:
     charts: bool = True
     charts_folder: PathLike | None = None
     title: str = ""
+    related: tuple[tuple[str, str], ...] = ()
+    """Names and files of other pages that the page links to."""
     view: View | None = None
     """The view of the experiment, if the runs are those of one."""
     view_config: StatsConfig = DEFAULT_STATS
@@ -91,11 +92,7 @@ class StoredExperiment:
 
 
 def _interruption(run: ActiveRun) -> str:
-    done = f"step {run.done} of {run.total}" if run.total else "its start"
-    if run.alive:
-        return f"Incomplete: a command is still writing to this folder ({run.what}, {done})"
-    command = f": {shlex.join(run.command)}" if run.command else ""
-    return f"Incomplete: the last command was interrupted ({run.what}, {done}). Repeat it to resume{command}"
+    return f"Incomplete: {run.advice}"
 
 
 def write_report(
@@ -123,7 +120,8 @@ def write_report(
     reports = []
     for index, (name, group) in enumerate(groups.items()):
         related = tuple((other, pages[other].name) for other in groups if other != name)
-        first = options if index == 0 else replace(options, charts_folder=None, view=None)
+        title = f"{options.title}: {name}" if options.title and name and index else options.title
+        first = options if index == 0 else replace(options, charts_folder=None, view=None, title=title)
         with portion(index / len(groups), (index + 1) / len(groups)):
             reports.append(_write_page(group, pages[name], first, related, progress))
     return reports[0]
@@ -153,7 +151,7 @@ def _write_page(
     # The answer of the experiment is about its own primary metric and statistics.
     is_same = not options.primary and options.config == options.view_config
     view = build_view(stored, comparison, experiment=options.view, heading=options.title, stored_answer=is_same)
-    view = replace(view, related=related, folder_notes=options.folder_notes)
+    view = replace(view, related=(*options.related, *related), folder_notes=options.folder_notes)
     report_share(3, STEPS)
     progress("writing it")
     text = render_html(view, charts=options.charts)

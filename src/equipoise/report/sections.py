@@ -65,6 +65,40 @@ BINS = 20
 UNIT_INTERVAL_BINS = 10
 
 
+ENTRY_NAMES = {
+    "n_resamples": "bootstrap resamples",
+    "n_permutations": "random permutations",
+    "seconds_with_cache": "total seconds, cached texts not counted",
+    "tied_questions": "questions with tied scores",
+    "window": "input window",
+    "matcher": "answer matching",
+    "data": "fingerprint of the parsed data",
+    "tokenizer": "token counting",
+    "budget": "token budget per question, on average",
+    "retrieved_tokens": "retrieved tokens per question",
+    "chunk_size": "chunk size in tokens",
+    "overlap": "overlap in tokens",
+    "top_k": "chunks per question (top-k)",
+    "chunker": "chunking method",
+    "dim": "dimensions",
+    "dims": "dimensions of the vectors",
+    "n_negatives": "negatives per pair",
+    "n_branch_negatives": "negatives from the same branch",
+    "n_neighbor_negatives": "negatives among the nearest nodes",
+    "tol": "tolerance of convergence",
+    "temperature": "temperature of the loss",
+    "norm_mean": "mean norm",
+    "norm_std": "standard deviation of the norms",
+    "norm_sd": "standard deviation of the norms",
+}
+"""Settings and costs in words, where the words of their key are not enough."""
+
+
+def entry_name(name: str) -> str:
+    """A setting, parameter or cost in words."""
+    return ENTRY_NAMES.get(name, name.replace("_", " "))
+
+
 def slice_table(subject: RunSet, slices: UnitSlices) -> view_model.SliceTable | None:
     """One row per value of every slice, one cell per system; None if there are no slices."""
     usable = _usable(slices)
@@ -79,9 +113,14 @@ def slice_table(subject: RunSet, slices: UnitSlices) -> view_model.SliceTable | 
     large = [estimate for estimate in estimates if estimate.n >= MIN_UNITS]
     decimals = shared_decimals(estimate.interval for estimate in large)
     values = [estimate.value for estimate in large if finite_or_none(estimate.value) is not None]
-    rows = tuple(_row(key, row, decimals, values, subject.better) for key, row in cells.items())
+    rows = [_row(key, row, decimals, values, subject.better) for key, row in cells.items()]
+    with_interval = {
+        name for (name, _), row in cells.items() if any(item is not None and item.interval.known for item in row)
+    }
+    # Slices without any interval, such as single users, come last.
+    rows = sorted((row for row in rows if row.n), key=lambda row: row.name not in with_interval)
     return view_model.SliceTable(
-        subject.primary, str(subject.better), rows, _caption(subject, estimates[0]), subject.words.plural
+        subject.primary, str(subject.better), tuple(rows), _caption(subject, estimates[0]), subject.words.plural
     )
 
 
@@ -222,7 +261,8 @@ def _bins(values: Floats) -> tuple[tuple[float, ...], tuple[str, ...]]:
     else:
         edges = np.linspace(low, high, BINS + 1)
     ends = edges.tolist()
-    labels = tuple(f"{_short(start)} to {_short(end)}" for start, end in pairwise(ends))
+    decimals = next((n for n in (0, 1) if all(abs(end - round(end, n)) < 1e-9 for end in ends)), 2)
+    labels = tuple(f"{format_value(start, decimals)} to {format_value(end, decimals)}" for start, end in pairwise(ends))
     return tuple(ends), labels
 
 
@@ -258,6 +298,8 @@ def comparison_pairs(comparison: Comparison, units: str) -> view_model.PairwiseT
 def _pair_rows(comparison: Comparison, metric: str) -> tuple[view_model.PairDifference, ...]:
     contrasts = [comparison.contrast(a, b, metric) for a, b in combinations(comparison.order, 2)]
     decimals = column_decimals([pair.difference for pair in contrasts], [pair.interval for pair in contrasts])
+    scores = [by_metric[metric] for by_metric in comparison.estimates.values()]
+    decimals = min(decimals, estimate_decimals(scores) + 1)
     return tuple(_pair(contrast, decimals, comparison.alpha) for contrast in contrasts)
 
 
@@ -322,6 +364,7 @@ def _leaderboard(subject: RunSet, metric: str) -> view_model.Leaderboard:
         rows=rows,
         caption=_leaderboard_caption(subject, metric),
         system=subject.words.system,
+        untested="" if subject.comparison is None else subject.comparison.untested_reason(metric),
         adjusted=subject.comparison is not None and subject.comparison.is_adjusted,
     )
 
@@ -343,11 +386,11 @@ def _leaderboard_row(subject: RunSet, index: int, estimate: Estimate, decimals: 
 def _with_comparison(
     row: view_model.LeaderboardRow, comparison: Comparison, metric: str, decimals: int
 ) -> view_model.LeaderboardRow:
-    """The row with its tie groups, its difference to the best system, and its rank on the primary metric."""
+    """The row with its tie groups, its rank, and its difference to the best system."""
     name = row.system
-    row = replace(row, tie_groups=comparison.bands_on(metric)[name])
-    if metric == comparison.primary:
-        row = replace(row, rank=format_ranks(*comparison.ranks[name]))
+    row = replace(
+        row, tie_groups=comparison.bands_on(metric)[name], rank=format_ranks(*comparison.ranks_on(metric)[name])
+    )
     if comparison.leader is None or name == comparison.leader:
         return row
     contrast = comparison.contrast(name, comparison.leader, metric)
@@ -366,6 +409,8 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
         return score_caption([run.result for run in subject.runs])
     level = format_percent(comparison.alpha)
     note = chance_note(comparison) if metric == comparison.primary else family_note(comparison, [metric])
+    if reason := comparison.untested_reason(metric):
+        return f"The differences were not tested: {reason}. {note if metric == comparison.primary else ''}".rstrip()
     systems = plural(subject.words.system).capitalize()
     return f"{systems} in the same tie band do not differ significantly at the {level} level. {note}"
 
@@ -414,13 +459,14 @@ def parameter_table(subject: RunSet) -> tuple[SystemColumn, ...]:
     recorded = [run.manifest.parameters for run in subject.runs]
     names = {name.removesuffix(":") for name in subject.names}
     columns = []
-    for key in dict.fromkeys(key for parameters in recorded for key in parameters):
+    is_cost = {"dim"} if any("dims" in run.manifest.cost for run in subject.runs) else set()
+    for key in dict.fromkeys(key for parameters in recorded for key in parameters if key not in is_cost):
         values = [parameters.get(key) for parameters in recorded]
         texts = ["" if value is None else format_cost(value) if _is_number(value) else str(value) for value in values]
         is_name = any(text.removesuffix(":") in names for text in texts)
         if len(set(texts)) > 1 and not is_name and max(map(len, texts)) <= MAX_PARAMETER:
             numbers = tuple(float(value) if _is_number(value) else None for value in values)
-            columns.append(SystemColumn(key, key.replace("_", " "), numbers, tuple(texts)))
+            columns.append(SystemColumn(key, entry_name(key), numbers, tuple(texts)))
     return tuple(columns)
 
 

@@ -191,7 +191,7 @@ def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | 
     If the systems embed chunks of documents, the titles say so.
     """
     columns = []
-    noun = "chunks" if any("chunks" in cost for cost in costs.values()) else "texts"
+    noun = _embedded_noun(costs)
     for key, kind in STANDARD_COSTS.items():
         recorded = [costs.get(name, {}).get(key) for name in names]
         # A price of 0 for all, because every model is local, says nothing.
@@ -200,6 +200,11 @@ def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | 
             texts = tuple("" if value is None else kind.text(value) for value in values)
             columns.append(SystemColumn(key, kind.title.replace("texts", noun), values, texts))
     return tuple(columns)
+
+
+def _embedded_noun(costs: Mapping[str, Mapping[str, float | None]]) -> str:
+    """What the systems embed."""
+    return "chunks" if any("chunks" in cost for cost in costs.values()) else "texts"
 
 
 def extra_costs(cost: Mapping[str, float | None]) -> dict[str, str]:
@@ -249,14 +254,21 @@ STANDARD_COSTS = {
     "dims": CostKind("dims"),
     "documents_per_second": CostKind("seconds per 1,000 texts", convert=_seconds_per_1000, charted=True),
     "seconds": CostKind("total seconds", charted=True, missing="not shown if texts were read from the cache"),
-    "latency_p50": CostKind("milliseconds per query (median)", convert=_milliseconds, charted=True),
+    "latency_p50": CostKind("milliseconds per query (median, measured once)", convert=_milliseconds),
     "bytes_per_vector": CostKind("bytes per vector", charted=True),
     "price": CostKind("US dollars per million texts", charted=True),
     "truncated_share": CostKind("texts truncated", _percent),
     "retrieved_tokens": CostKind("tokens retrieved"),
 }
 
-ANSWER_COSTS = ("dims", "documents_per_second", "seconds", "bytes_per_vector", "price")
+ANSWER_COSTS = {
+    "price": "$/M texts",
+    "documents_per_second": "s/1k texts",
+    "seconds": "",
+    "bytes_per_vector": "B/vector",
+    "dims": "",
+}
+"""The costs in the short answer, most important first, and their short headings."""
 COST_RANK = 5
 
 
@@ -264,12 +276,19 @@ def cost_report_columns(
     names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]
 ) -> tuple[ReportColumn, ...]:
     """The costs that some system recorded, as columns that a narrow terminal drops first."""
-    columns = [column for column in cost_columns(names, costs) if column.name in ANSWER_COSTS]
+    columns = {column.name: column for column in cost_columns(names, costs)}
+    noun = _embedded_noun(costs)
     return tuple(
         ReportColumn(
-            column.title, [text or "-" for text in column.texts], right=True, rank=COST_RANK + index, extra=True
+            head.replace("texts", noun) or columns[name].title,
+            [text or "-" for text in columns[name].texts],
+            right=True,
+            rank=COST_RANK + index,
+            extra=True,
+            values={columns[name].title: columns[name].values},
         )
-        for index, column in enumerate(columns)
+        for index, (name, head) in enumerate(ANSWER_COSTS.items())
+        if name in columns
     )
 
 

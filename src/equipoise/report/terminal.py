@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from itertools import zip_longest
 from textwrap import wrap
@@ -112,7 +112,8 @@ class ReportColumn:
 
     A column that ``shortens`` may lose the "middle" of its names or the "end" of its texts, or "fold" them into several
     lines; one that is an ``extra`` is shown only if the others need not be shortened. The ``note`` explains the column,
-    and is shown below the table if the column is.
+    and is shown below the table if the column is. ``values`` are the columns of a CSV file in its place, by head:
+    unrounded numbers, percent as fractions, NaN or None where unknown.
     """
 
     head: str
@@ -122,6 +123,7 @@ class ReportColumn:
     shortens: Literal["", "middle", "end", "fold"] = ""
     extra: bool = False
     note: str = ""
+    values: Mapping[str, Sequence[float | str | None]] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -151,17 +153,22 @@ class ReportColumn:
 class TerminalTable:
     """Columns side by side under their heads.
 
-    ``otherwise`` says how to see what a narrow terminal leaves out.
+    ``otherwise`` says how to see the columns that a narrow terminal leaves out; if it is empty, they are not named. A
+    terminal shows the first ``max_rows`` rows (0: all) and the number of others; files have all rows.
     """
 
     columns: Sequence[ReportColumn]
     otherwise: str = "widen the terminal or use --json"
+    max_rows: int = 0
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw what fits, and name what does not."""
         from rich.text import Text
 
-        shown, left_out = fit_columns(self.columns, options.max_width)
+        columns, n_more = self.columns, max((len(column.cells) for column in self.columns), default=0) - self.max_rows
+        if self.max_rows and n_more > 1:
+            columns = [replace(column, cells=column.cells[: self.max_rows]) for column in columns]
+        shown, left_out = fit_columns(columns, options.max_width)
         widths = [column.width for column in shown]
         rule = "-" if options.ascii_only else "─"
         lines = [
@@ -176,7 +183,9 @@ class TerminalTable:
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"
             yield line
-        if left_out:
+        if self.max_rows and n_more > 1:
+            yield Paragraph(f"{n_more:,} more: add -v.")
+        if left_out and self.otherwise:
             heads = ", ".join(column.head for column in left_out)
             yield Paragraph(f"(not shown: {heads}; {self.otherwise})", style="dim")
         yield from (Paragraph(column.note) for column in shown if column.note)

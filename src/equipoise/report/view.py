@@ -163,6 +163,7 @@ class View:
                     "notes": tuple(answer["notes"]),
                     "warnings": tuple(answer["warnings"]),
                     "findings": findings_from_dicts(answer["findings"]),
+                    "details_only": tuple(answer.get("details_only", ())),
                 }
             ),
             tuple(

@@ -48,7 +48,7 @@ class LeaderboardRow:
     """One system on one metric. ``difference``, ``p`` and ``counts`` compare it with the best system.
 
     They are empty for the best system itself. ``tie_groups`` are letters: systems that share one do not differ
-    significantly. ``counts`` is win/tie/loss. ``rank`` is set on the primary metric only.
+    significantly; a system whose differences were not tested has none. ``counts`` is win/tie/loss.
     """
 
     system: str
@@ -79,6 +79,8 @@ class Leaderboard:
     rows: tuple[LeaderboardRow, ...]
     caption: str
     system: str = "system"
+    untested: str = ""
+    """Why no pair of systems was tested on this metric; empty if a pair was, and for a single system."""
     adjusted: bool = True
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
@@ -31,6 +32,9 @@ from equipoise.runs.runner import Job, StoredOutput
 from equipoise.runs.unit_table import json_text
 
 RUNS, ARTIFACTS, RESULTS, VISUALIZATIONS = "runs", "artifacts", "results.json", "visualizations"
+
+OPTIONS = "options"
+"""The name in ``Manifest.inputs`` of a digest of the options that determine the scores of all systems."""
 
 _WORD = r"[\w.+,=@:/-]+"
 _PLAIN_NAME = re.compile(rf"{_WORD}( \(\w+\)( > {_WORD})?)?")
@@ -82,6 +86,24 @@ class ExperimentFolder:
             if not known.issuperset(manifest.datasets.values()) and not is_further(manifest):
                 raise StoreError(
                     f"{self.path} has an experiment on other data: {', '.join(manifest.datasets)}",
+                    hint="choose another folder with -o, or remove this one",
+                )
+
+    def check_same_options(self, paths: Iterable[Path], options: str) -> None:
+        """Raise ``StoreError`` if a finished run would be replaced by one with other options.
+
+        ``options`` is the digest under ``OPTIONS``. Runs of other versions of the package are replaced.
+        """
+        for path in paths:
+            try:
+                manifest = read_manifest(path)
+            except (EquipoiseError, OSError):
+                continue  # there is none, or a damaged one, which is replaced
+            is_current = manifest.complete and manifest.versions.get("equipoise") == __version__
+            if is_current and manifest.inputs.get(OPTIONS, options) != options:
+                command = f": {shlex.join(manifest.command)}" if manifest.command else ""
+                raise StoreError(
+                    f"{self.path} has results that were computed with other options{command}",
                     hint="choose another folder with -o, or remove this one",
                 )
 

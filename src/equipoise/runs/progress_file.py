@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -45,6 +46,19 @@ class ActiveRun:
     started: str = ""
     command: tuple[str, ...] = ()
     alive: bool = True
+
+    @property
+    def position(self) -> str:
+        """The title and the number of finished steps."""
+        return f"{self.what}, {f'step {self.done} of {self.total}' if self.total else 'its start'}"
+
+    @property
+    def advice(self) -> str:
+        """What the user can do: wait, or repeat the interrupted command."""
+        if self.alive:
+            return f"wait for the command that is still writing to it ({self.position})"
+        command = f": {shlex.join(self.command)}" if self.command else ""
+        return f"the last command was interrupted ({self.position}); repeat it to resume{command}"
 
 
 @contextmanager

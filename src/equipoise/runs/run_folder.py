@@ -48,6 +48,7 @@ from equipoise.runs.manifest import (
     read_manifest,
     unreadable,
 )
+from equipoise.runs.progress_file import find_active_runs
 from equipoise.runs.unit_table import (
     UnitContent,
     UnitContents,
@@ -508,6 +509,8 @@ def _runs_at(path: Path) -> list[Path]:
         return [path]
     runs = runs_below(path)
     if not runs:
+        for command in find_active_runs(path):
+            raise StoreError(f"{path} has no finished run yet", hint=command.advice)
         raise StoreError(f"neither {path} nor a folder below it is a run directory", hint=_hint_for_folder(path))
     return runs
 

@@ -108,6 +108,14 @@ class AggregateScores:
             for point, error in zip(self.points, errors, strict=True)
         ]
 
+    def difference_interval(self, model: int, other: int) -> Interval:
+        """The interval of one model minus another one, not adjusted for the number of pairs."""
+        if not self.degrees:
+            return Interval.unknown("one data set", confidence_level=self.confidence_level)
+        error = float((self.resamples[:, model] - self.resamples[:, other]).std()) * self.small_sample
+        difference = float(self.points[model] - self.points[other])
+        return t_interval(difference, error, self.degrees, self.confidence_level, method="bootstrap t")
+
     @cached_property
     def separation(self) -> Ints:
         """1 where the model of the column is significantly better than that of the row, -1 where it is worse."""

@@ -106,8 +106,6 @@ class Comparison:
         Whether higher or lower values of the primary metric are better.
     n
         Number of units.
-    n_scored
-        Number of units that ``scores`` are over.
     clusters
         Number of clusters with a value of the primary metric, if units depend on each other.
     estimates
@@ -133,7 +131,6 @@ class Comparison:
     primary: str
     better: Direction
     n: int
-    n_scored: int
     clusters: int | None
     estimates: Mapping[str, Mapping[str, Estimate]] = field(repr=False)
     contrasts: tuple[Contrast, ...] = field(repr=False)
@@ -143,6 +140,12 @@ class Comparison:
     missing: MissingScores = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
     words: Vocabulary = field(default=Vocabulary(), repr=False)
+
+    @property
+    def n_scored(self) -> int:
+        """The number of units that ``scores`` are over: those with a value of the primary metric."""
+        counts = [contrast.n for contrast in self.contrasts if contrast.metric == self.primary and contrast.n]
+        return min(counts, default=self.n)
 
     @property
     def alpha(self) -> float:
@@ -225,10 +228,14 @@ class Comparison:
     @cached_property
     def ranks(self) -> Mapping[str, tuple[int, int]]:
         """The interval of the rank of each system on the primary metric, from the same tests as the tie bands."""
+        return self.ranks_on(self.primary)
+
+    def ranks_on(self, metric: str) -> Mapping[str, tuple[int, int]]:
+        """The rank intervals on a metric, as ``ranks`` has them for the primary one."""
         at = {name: position for position, name in enumerate(self.systems)}
         signs = np.zeros((len(at), len(at)), dtype=np.int64)
         for contrast in self.contrasts:
-            if contrast.metric == self.primary and (winner := contrast.winner(self.alpha)) is not None:
+            if contrast.metric == metric and (winner := contrast.winner(self.alpha)) is not None:
                 loser = contrast.b if winner == contrast.a else contrast.a
                 signs[at[loser], at[winner]], signs[at[winner], at[loser]] = 1, -1
         intervals: list[list[int]] = rank_intervals(signs).tolist()
@@ -236,9 +243,41 @@ class Comparison:
 
     @cached_property
     def tied_with_leader(self) -> tuple[str, ...]:
-        """The systems that are not significantly different from the leader, best first."""
-        letters = set(self.bands[self.scored[0]]) if self.scored else set()
-        return tuple(name for name in self.scored[1:] if letters & set(self.bands[name]))
+        """The systems whose difference from the leader was tested and is not significant, best first."""
+        return tuple(
+            name
+            for name in self.scored[1:]
+            if name not in self.untested and self.contrast(self.scored[0], name).winner(self.alpha) is None
+        )
+
+    @cached_property
+    def untested(self) -> Mapping[str, str]:
+        """Why the difference of a system from the leader was not tested, by system, best first."""
+        contrasts = {name: self.contrast(self.scored[0], name) for name in self.scored[1:]}
+        return {name: contrast.reason for name, contrast in contrasts.items() if isnan(contrast.p)}
+
+    def untested_reason(self, metric: str) -> str:
+        """Why no pair was tested on a metric; empty if a pair was."""
+        contrasts = [contrast for contrast in self.contrasts if contrast.metric == metric]
+        reasons = dict.fromkeys(contrast.reason for contrast in contrasts)
+        return "; ".join(reasons) if all(isnan(contrast.p) for contrast in contrasts) else ""
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The leader and the systems that are not significantly worse."""
+        return () if self.leader is None else (self.leader, *self.tied_with_leader)
+
+    @cached_property
+    def could_be_best(self) -> tuple[str, ...]:
+        """The leader, and the tied systems for which the interval of the difference from it includes 0, best first.
+
+        That interval is not adjusted for the number of pairs, so that a system does not become a candidate only because
+        others were added.
+        """
+        if self.leader is None:
+            return ()
+        intervals = [(name, self.contrast(self.leader, name).interval) for name in self.tied_with_leader]
+        return (self.leader, *(name for name, interval in intervals if interval.covers(0.0) or not interval.known))
 
     @cached_property
     def bands(self) -> Mapping[str, tuple[str, ...]]:
@@ -246,7 +285,7 @@ class Comparison:
         return self.bands_on(self.primary)
 
     def bands_on(self, metric: str) -> Mapping[str, tuple[str, ...]]:
-        """The letters of each system on a metric, as ``bands`` has them for the primary one."""
+        """The letters of each system on a metric, as ``bands`` has them for the primary one; none without a test."""
         if metric not in self.metrics:
             raise UnknownNameError.of("metric", metric, self.metrics)
         scores = [
@@ -284,9 +323,9 @@ class Comparison:
 
     @cached_property
     def undecided(self) -> tuple[Contrast, ...]:
-        """The pairs that are not significantly different on the primary metric, best systems first."""
+        """The tested pairs that are not significantly different on the primary metric, best systems first."""
         pairs = (self.contrast(a, b) for a, b in combinations(self.scored, 2))
-        return tuple(contrast for contrast in pairs if contrast.winner(self.alpha) is None)
+        return tuple(pair for pair in pairs if not isnan(pair.p) and pair.winner(self.alpha) is None)
 
     def contrast(self, a: str, b: str, metric: str | None = None) -> Contrast:
         """System ``a`` minus system ``b`` on a metric, by default the primary one."""

@@ -416,6 +416,9 @@ def corpus_contrasts(
     return contrasts
 
 
+MISSING_EVIDENCE = "not a mean over units, and the data for resampling are not stored"
+
+
 def _why_untested(metric: str, difference: float, joint: JointResamples | None, i: int, j: int) -> str:
     """Why there is no test of this pair; empty if there is one."""
     if isnan(difference):
@@ -425,7 +428,7 @@ def _why_untested(metric: str, difference: float, joint: JointResamples | None, 
 
         # A metric that is not computed from evidence was measured: the latency of an index, for example.
         measured = find_metric(metric) is None
-        return "each system was measured once" if measured else "a corpus-level metric without its evidence"
+        return "each system was measured once" if measured else MISSING_EVIDENCE
     if joint.blocks < MIN_RESAMPLING_UNITS:
         return f"{joint.blocks} resampling units are too few"
     if joint.reason:

@@ -128,7 +128,8 @@ def tie_groups(
     """The letters of each system from scores and the symmetric matrix of (adjusted) p: "a" is the best band.
 
     Two systems are different if p < ``alpha``; an unknown p (NaN) is not significant. Each letter is
-    a maximal set of systems no two of which are different. A system without a score has none.
+    a maximal set of systems no two of which are different. A system has none without a score, and if no difference
+    from another system with a score was tested.
 
     >>> p = np.array([[1, .4, .01], [.4, 1, .3], [.01, .3, 1]])
     >>> tie_groups([0.9, 0.8, 0.7], p, better=Direction.UP)
@@ -142,6 +143,10 @@ def tie_groups(
     ranked = order[~np.isnan(score[order])]
     # A matrix filled on one side of the diagonal only is read as symmetric.
     different = (matrix < alpha) | (matrix < alpha).T
+    known = ~np.isnan(matrix) | ~np.isnan(matrix).T
+    np.fill_diagonal(known, False)
+    if len(ranked) > 1:
+        ranked = ranked[known[np.ix_(ranked, ranked)].any(axis=1)]
     groups = _cliques(different[np.ix_(ranked, ranked)])
     letters: list[list[str]] = [[] for _ in score]
     for number, group in enumerate(groups):

@@ -396,7 +396,6 @@ def compare_results(
         primary=primary,
         better=results[0].estimates[primary].better,
         n=len(pairing),
-        n_scored=_n_scored(column, adjusted[primary], len(pairing)),
         clusters=None if pairing.clusters is None else _n_clusters(pairing.clusters, column),
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
         contrasts=tuple(contrast for name in names for contrast in adjusted[name]),
@@ -474,7 +473,8 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     """The caption of a metric's p values: their family, correction and test."""
     tested = sum(not isnan(contrast.p) for contrast in contrasts)
     if tested == 0:
-        return f"no pair tested on {metric}"
+        reasons = "; ".join(dict.fromkeys(contrast.reason for contrast in contrasts))
+        return f"no pair tested on {metric} ({reasons})"
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
     family = f"{correction_text(correction, tested)} on {metric}"
@@ -504,10 +504,3 @@ def _n_clusters(labels: Ids, column: MetricColumn | None) -> int:
     if column is not None:
         labels = labels[complete_units(column.values)]
     return len(set(labels.tolist()))
-
-
-def _n_scored(column: MetricColumn | None, contrasts: Sequence[Contrast], n: int) -> int:
-    """The number of units on which the scores are compared."""
-    if column is not None and (complete := int(complete_units(column.values).sum())):
-        return complete
-    return min((contrast.n for contrast in contrasts if contrast.n), default=n)

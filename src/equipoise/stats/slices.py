@@ -50,8 +50,8 @@ class Slice:
 def slice_estimates(result: Result, metric: str, slices: Properties) -> tuple[Slice, ...]:
     """The metric on every value of every property.
 
-    Properties and their values are in the order of their first occurrence in the units of the result; numbers,
-    weekdays and months are in their natural order. Units
+    Properties are in the order of their first occurrence in the units of the result. Values that are numbers,
+    weekdays or months are in their natural order, others by their number of units, largest first. Units
     that lack a property, or have None, are the slice ``not given`` of that property, which is last; nothing
     is left out, so the n of a property's slices add up. Intervals use the method and the options of those of all
     units, with the units of the slice alone; the chance level of a slice is unknown. Small slices are included: see
@@ -90,11 +90,12 @@ def slice_estimates(result: Result, metric: str, slices: Properties) -> tuple[Sl
 
 
 def _parts(values: list[object]) -> dict[str, Ints]:
-    """The rows of each value, in natural order or in order of appearance, rows without a value last."""
+    """The rows of each value, in natural order or by their number, rows without a value last."""
     rows_by_value: dict[str, list[int]] = {}
     for row, value in enumerate(values):
         rows_by_value.setdefault(NOT_GIVEN if value is None else str(value), []).append(row)
-    rows_by_value = {value: rows_by_value[value] for value in in_natural_order(rows_by_value)}
+    largest_first = sorted(rows_by_value, key=lambda value: (-len(rows_by_value[value]), value))
+    rows_by_value = {value: rows_by_value[value] for value in in_natural_order(largest_first)}
     if NOT_GIVEN in rows_by_value:
         rows_by_value[NOT_GIVEN] = rows_by_value.pop(NOT_GIVEN)
     return {value: np.array(rows, dtype=np.int64) for value, rows in rows_by_value.items()}

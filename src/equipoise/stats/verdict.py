@@ -42,13 +42,17 @@ MAX_NAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent."""
+    """The nouns of unit, system, metric and cluster, and whether scores are printed in percent.
+
+    ``data`` is the name of the data, which a sentence then has instead of the number of units.
+    """
 
     unit: str = "unit"
     system: str = "system"
     metric: str = ""
     percent: bool = False
     cluster: str = "cluster"
+    data: str = ""
 
     @classmethod
     def of(cls, results: Sequence[Result], metric: str) -> Vocabulary:
@@ -220,9 +224,18 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     score = score_format(comparison, words).value(comparison.scores[best])
     unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
     tail = f" {name_list(unscored)} could not be scored." if unscored else ""
-    others = [name for name in comparison.scored if name != best]
-    if not others:
+    if len(comparison.scored) == 1:
         return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
+    untested = comparison.untested
+    others = [name for name in comparison.scored if name != best and name not in untested]
+    reasons = "; ".join(dict.fromkeys(untested.values()))
+    if not others:
+        return (
+            f"Inconclusive: {best} has the {_best_word(comparison)} {metric} on {units} ({score}), but no difference "
+            f"was tested: {reasons}.{tail}"
+        )
+    if untested:
+        tail = f" The difference from {name_list(list(untested))} was not tested: {reasons}.{tail}"
     if comparison.tied_with_leader:
         return f"Inconclusive: {_tie(comparison, best, score, units, words, brief=brief)}.{tail}"
     contrast = comparison.contrast(best, others[0])
@@ -230,16 +243,12 @@ def decision(comparison: Comparison, words: Vocabulary, *, brief: bool = False) 
     return (
         f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
         f"{higher} than that of {others[0]} (by {_certainty(comparison, contrast, words)})"
-        f"{_and_others(others[1:], words)}.{BORDERLINE if _includes_zero(contrast.interval) else ''}{tail}"
+        f"{_and_others(others[1:], words)}.{BORDERLINE if contrast.interval.covers(0.0) else ''}{tail}"
     )
 
 
 BORDERLINE = " The interval includes 0: test and interval use different methods, so treat this as borderline."
 """For a significant difference: the randomisation test can reject where the interval of the mean still includes 0."""
-
-
-def _includes_zero(interval: Interval) -> bool:
-    return interval.known and interval.low <= 0.0 <= interval.high
 
 
 def _and_others(others: Sequence[str], words: Vocabulary) -> str:
@@ -256,14 +265,13 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     if equal:
         start = f"{name_list([best, *equal])} share the best {metric} on {units} ({score})"
     else:
-        highest = "highest" if comparison.better == Direction.UP else "lowest (best)"
-        start = f"{best} has the {highest} {metric} on {units} ({score})"
+        start = f"{best} has the {_best_word(comparison)} {metric} on {units} ({score})"
     others = [name for name in tied if name not in equal]
     if not others:
         return start
     if len(others) == 1:
         return f"{start}, but {others[0]} is not significantly worse"
-    n_others = len(comparison.scored) - 1 - len(equal)
+    n_others = len(comparison.scored) - 1 - len(equal) - len(comparison.untested)
     if brief:
         return f"{start}, but {len(others)} other {words.system}s are not significantly worse"
     if len(others) < n_others:
@@ -275,14 +283,18 @@ def _tie(comparison: Comparison, best: str, score: str, units: str, words: Vocab
     return f"{start}, but {several} significantly worse: {name_list(others)}"
 
 
+def _best_word(comparison: Comparison) -> str:
+    return "highest" if comparison.better == Direction.UP else "lowest (best)"
+
+
 def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate the best system from the next, or the first undecided pair.
 
-    ``brief`` leaves out the adjustment, the assumed difference, and what would show which system is best.
+    ``brief`` leaves out power and adjustment, the assumed difference, and the pairs that do not decide which is best.
     """
     best, tied = comparison.leader, comparison.tied_with_leader
     scored = comparison.scored
-    if best is None or len(scored) < 2:
+    if best is None or len(scored) < 2 or len(comparison.untested) == len(scored) - 1:
         return ""
     if tied:
         contrasts = [comparison.contrast(best, name) for name in tied]
@@ -290,22 +302,21 @@ def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = Fals
             return f"The scores of all {len(tied) + 1} tied {words.system}s are equal on every {words.unit}."
         return _sentence(_separation(comparison, contrasts[0], words, brief=brief))
     undecided = comparison.undecided
-    if undecided:
+    if undecided and not brief:
         first, n_more = undecided[0], len(undecided) - 1
         more = f" (and {n_more} more {'pair' if n_more == 1 else 'pairs'})" if n_more else ""
         separation = _separation(comparison, first, words, brief=brief)
         return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
-    contrast = comparison.contrast(best, next(name for name in scored if name != best))
-    detectable = _detectable(comparison, contrast, words)
-    if len(scored) == 2:  # the decision already states that the only pair is significantly different
+    contrast = comparison.contrast(best, next(name for name in scored[1:] if name not in comparison.untested))
+    detectable = _detectable(comparison, contrast, words, brief=brief)
+    if brief or len(scored) == 2:  # the decision already states that the only pair is significantly different
         return _sentence(detectable) if detectable else ""
-    return _sentence("; ".join(filter(None, ("all pairs are significantly different", detectable))))
+    pairs = "all tested pairs" if comparison.untested else "all pairs"
+    return _sentence("; ".join(filter(None, (f"{pairs} are significantly different", detectable))))
 
 
 def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool = False) -> str:
     """The number of units that would separate two systems, as a clause."""
-    if contrast.reason:
-        return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
     if _is_equal(contrast):
         return f"the scores of {contrast.a} and {contrast.b} are equal on every {words.unit}"
     units, needed = _units(comparison, contrast.n, words), contrast.needed
@@ -330,7 +341,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *
     if needed.value > contrast.n:
         more_units = f"about {about(needed.value)} {plural(words.unit)}"
         if brief:
-            return f"{more_units} would be needed to distinguish {pair} ({format_percent(POWER)} power)"
+            return f"{more_units} would distinguish {pair}"
         return f"{more_units} {_planned_test(comparison, contrast, words)}"
     return (
         f"{units} are about enough to show the difference between {contrast.a} and "
@@ -411,7 +422,7 @@ def other_metrics_note(comparison: Comparison) -> str:
     )
 
 
-def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
+def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool) -> str:
     """The smallest difference that could be shown: that of the first two, since others may vary far more."""
     if not contrast.detectable.known:
         return ""
@@ -419,10 +430,8 @@ def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
     shown = format_value(size, max(0, 1 - floor(log10(size))) if size > 0 else 0)
     between = " between the first two" if len(comparison.scored) > 2 else ""
     units = _units(comparison, contrast.n, words)
-    return (
-        f"{units} can detect differences of about {shown}{' points' if words.percent else ''} or more{between} "
-        f"{_with_power(comparison)}"
-    )
+    text = f"{units} can detect differences of about {shown}{' points' if words.percent else ''} or more{between}"
+    return text if brief else f"{text} {_with_power(comparison)}"
 
 
 def _certainty(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
@@ -450,7 +459,7 @@ def _metric(comparison: Comparison, words: Vocabulary) -> str:
 
 
 def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
-    return words.size(n, comparison.clusters)
+    return words.data or words.size(n, comparison.clusters)
 
 
 def _sentence(clause: str) -> str:

@@ -223,4 +223,4 @@ def test_without_a_composite_the_headline_names_every_use() -> None:
     models = {"wordllama": "wordllama", "cone": Cone()}
     evaluation = evaluate_concepts(models, tasks=tasks, cache=False, config=config)
     first_line = evaluation.summary.splitlines()[0]
-    assert first_line == "Recommended for philosophy: wordllama (Semantic Similarity Tasks, Relation Extraction)."
+    assert first_line == "Recommended for philosophy: wordllama (similarity, relations)."

@@ -305,3 +305,17 @@ def test_another_file_name_is_an_error_before_anything_runs(tmp_path: Path, name
     assert failed.exit_code == 2
     assert ".jsonl" in failed.stderr
     assert not (tmp_path / name).exists()
+
+
+def test_a_file_with_edited_questions_is_not_replaced(tmp_path: Path) -> None:
+    document, fixture = tmp_path / "mill.md", tmp_path / "drafts.jsonl"
+    document.write_text(GERMAN, encoding="utf-8")
+    command = ["fair", "draft", "--doc", str(document), "-n", "4", "-o", str(fixture)]
+    assert [CliRunner().invoke(cli, command, prog_name="eq").exit_code for _ in range(2)] == [0, 0]
+    edited = fixture.read_text(encoding="utf-8").replace(', "draft": true', "")
+    fixture.write_text(edited, encoding="utf-8")
+    for more in ([], ["--model", "openai:any"]):
+        refused = CliRunner().invoke(cli, [*command, *more], prog_name="eq")
+        assert refused.exit_code == 2
+        assert "error[E500]" in refused.stderr
+        assert fixture.read_text(encoding="utf-8") == edited

@@ -202,10 +202,12 @@ def test_split_answers_name_the_models_whose_selected_chunks_split_some() -> Non
     every = finding(chunk_sizes=[3], overlaps=[0])
     assert (every.severity, "chunk boundaries split some" in every.message) == (Severity.ISSUE, False)
     ceilings = {"bm25": 1.0, "hash": 0.954}
-    (some,) = with_affected_models([every], ceilings)
-    assert some.severity == Severity.ISSUE
+    (some,) = with_affected_models([every], ceilings, ["bm25", "hash"])
+    assert (some.severity, some.subject) == (Severity.ISSUE, "hash")
     assert some.message == "chunk boundaries split answers, so accuracy is at most 95 % for hash"
-    assert with_affected_models([replace(every, code="EQ103")], ceilings)[0].message == every.message
+    (of_others,) = with_affected_models([every], ceilings, ["bm25"])
+    assert (of_others.severity, of_others.message) == (Severity.TIP, some.message), "hash is significantly worse"
+    assert with_affected_models([replace(every, code="EQ103")], ceilings, ["hash"])[0].message == every.message
 
 
 def test_the_embedding_eval_matcher_has_no_split_answers() -> None:

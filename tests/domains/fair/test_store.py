@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from equipoise import load_run, run_fair_comparison
+from equipoise.bench import leaderboard
 from equipoise.config import StatsConfig
 from equipoise.domains.fair import experiment, plan, results
 from equipoise.domains.fair.config import METRIC
@@ -139,8 +140,11 @@ def test_finished_models_are_not_chunked_or_rewritten(
 
 
 @pytest.mark.parametrize("change", [{"top_ks": [1, 2]}, {"stats": SEED_1}, {"matcher": "embedding-eval"}, {"folds": 3}])
-def test_different_inputs_are_computed_again(tmp_path: Path, first_run: Any, change: dict[str, Any]) -> None:
-    assert run_to_folder(tmp_path, **change).resumed == ()
+def test_results_of_other_options_are_not_replaced(tmp_path: Path, first_run: Any, change: dict[str, Any]) -> None:
+    with pytest.raises(StoreError) as caught:
+        run_to_folder(tmp_path, **change)
+    assert caught.value.code == "E500"
+    assert run_to_folder(tmp_path).resumed == tuple(MODELS)
 
 
 def test_only_an_added_model_is_computed(tmp_path: Path, first_run: Any) -> None:
@@ -156,10 +160,9 @@ def test_a_run_of_another_version_is_computed_again(
     assert run_to_folder(tmp_path).resumed == ()
 
 
-def test_a_run_with_another_number_of_resamples_is_computed_again(tmp_path: Path, first_run: Any) -> None:
+def test_runs_with_different_numbers_of_resamples_have_other_draws(tmp_path: Path, first_run: Any) -> None:
     """Bootstrap errors are only paired if they come from the same resamples."""
-    new = run_to_folder(tmp_path, stats=StatsConfig(n_resamples=2_000))
-    assert new.resumed == ()
+    new = run_to_folder(tmp_path / "new", stats=StatsConfig(n_resamples=2_000))
     assert first_run[0].result.settings["draws"] != new[0].result.settings["draws"]
 
 
@@ -222,6 +225,14 @@ def test_runs_of_other_calls_are_listed_as_unrelated(tmp_path: Path) -> None:
     comparison = run_to_folder(tmp_path)
     assert comparison.unrelated_runs(tmp_path) == {"hash,dim=8": False, "tfidf": True}
     assert [path.name for path in comparison.runs(tmp_path)] == ["bm25", "hash,dim=16"]
+
+
+def test_a_leaderboard_of_tuned_runs_reports_that_its_intervals_ignore_the_tuning(
+    tmp_path: Path, first_run: Any
+) -> None:
+    board = leaderboard(tmp_path)
+    assert set(board.table.tuned) == {"bm25:", "hash,dim=16"}
+    assert "EQ428" in {finding.code for finding in board.findings}
 
 
 def test_runs_of_different_questions_are_not_paired_by_unit_names(tmp_path: Path) -> None:

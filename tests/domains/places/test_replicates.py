@@ -15,6 +15,7 @@ from equipoise.config import StatsConfig
 from equipoise.domains.places.run_folders import evaluate_seed
 from equipoise.domains.places.seed_comparison import compare_across_seeds, pair_seeds
 from equipoise.errors import PairingError, ParameterError
+from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result
 from equipoise.tasks.classification import classify
 
@@ -98,8 +99,9 @@ def test_one_seed_gives_no_spread_and_a_note() -> None:
     assert comparison.pairs[0].seeds.reason == "one seed"
     assert comparison.pairs[0].permutation is not None
     assert comparison.pairs[0].permutation.p < 0.05
-    assert any(line.startswith("One seed") for line in comparison.method_notes())
-    assert "it may be due to the seed" in comparison.verdict()
+    notes = [note for section in comparison.view().sections for table in section.tables for note in table.notes]
+    assert any(note.startswith("One seed") for note in notes)
+    assert comparison.verdict().endswith("may be due to the seed.")
 
 
 def test_a_corpus_metric_is_compared_over_seeds_only() -> None:
@@ -144,14 +146,55 @@ def test_three_models_are_corrected_for_three_pairs() -> None:
     p_values = sorted(pair.seeds.p for pair in pairs)
     assert min(pair.p_seeds for pair in pairs) == pytest.approx(min(1.0, 3 * p_values[0]))
     assert "3 pairs of each metric and test (Holm)" in comparison.family
-    assert len(comparison.claims()) == 3
+    assert len(comparison.decision.contrasts) == 3
 
 
 def test_equal_models_are_equal() -> None:
     results = seeds_of(1.0, 3)
     comparison = compare_across_seeds({"a": results, "b": dict(results)}, config=QUICK)
-    assert comparison.verdict() == "On Acc@1 a and b are equal."
+    assert comparison.verdict().startswith("Inconclusive: a and b share the best Acc@1 on 60 visits of 10 users")
     assert comparison.pairs[0].p_seeds == 1.0
+
+
+def with_effects(by_user: float, by_seed: list[float], seed: int = 1) -> dict[str, dict[str, Result]]:
+    """Two models: b is worse by these means in every seed, with a standard deviation over users."""
+    rng = np.random.default_rng(seed)
+    users = [f"u{user}" for user in range(40)]
+    score, difference = rng.uniform(0.4, 0.6, 40), rng.normal(0, by_user, 40)
+    difference -= difference.mean()
+    return {
+        "a": {f"s{at}": result_from_values("a", users, {"MRR": score}) for at in range(len(by_seed))},
+        "b": {
+            f"s{at}": result_from_values("b", users, {"MRR": np.clip(score - effect - difference, 0, 1)})
+            for at, effect in enumerate(by_seed)
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("by_user", "by_seed", "undecided"),
+    [
+        (0.01, [0.05, 0.06, 0.05], None),
+        (0.01, [0.15, -0.02, 0.01], "b is significantly worse over visits, but not over seeds (p = 0."),
+        (0.20, [0.03, 0.035, 0.03], "b is significantly worse over seeds, but not over visits (p = 0."),
+        (0.20, [0.15, -0.02, 0.01], "but b is not significantly worse."),
+    ],
+)
+def test_a_model_is_best_only_if_both_tests_show_it(
+    by_user: float, by_seed: list[float], undecided: str | None
+) -> None:
+    comparison = compare_across_seeds(with_effects(by_user, by_seed), config=QUICK)
+    decision, (pair,) = comparison.decision, comparison.pairs
+    assert pair.permutation is not None
+    assert decision.contrasts[0].adjusted == max(pair.p_seeds, pair.permutation.adjusted)
+    assert decision.leader == "a"
+    if undecided is None:
+        assert dict(decision.ranks) == {"a": (1, 1), "b": (2, 2)}
+        assert comparison.verdict().startswith("a is the best of 2 models")
+    else:
+        assert dict(decision.ranks) == {"a": (1, 2), "b": (1, 2)}
+        assert undecided in comparison.verdict()
+        assert any("would be needed" in note for note in comparison.view().answer.notes)
 
 
 def test_different_units_are_an_error() -> None:
@@ -183,8 +226,6 @@ def test_the_same_seed_gives_the_same_values() -> None:
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=2, max_size=6, unique=True))
 def test_swapping_the_models_reverses_the_differences(scores: list[tuple[float, float]]) -> None:
-    from equipoise.stats.estimate import result_from_values
-
     def model(index: int) -> dict[str, Result]:
         return {
             f"s{seed}": result_from_values(

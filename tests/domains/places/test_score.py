@@ -294,3 +294,21 @@ def test_mcnemar_cannot_compare_with_a_baseline_over_users() -> None:
             history=demo.learned,
             config=StatsConfig(test="mcnemar"),
         )
+
+
+def test_a_top_k_list_shows_each_prediction_the_share_of_unknown_ranks_and_the_random_order() -> None:
+    top = TopKPredictions("t", [2, 5, 1, 7], [[2, 1], [1, 0], [0, 1], [3, 4]])
+    scores = score_top_k(top, classes=8, ks=(1,))
+    contents = list(scores.details().values())
+    assert [content.text for content in contents] == ["true place 2", "true place 5", "true place 1", "true place 7"]
+    predicted = [(item.id, item.relevant) for content in contents for item in content.retrieved]
+    assert predicted == [("place 2", True), ("place 1", False), ("place 0", False), ("place 3", False)]
+    curve, histogram = scores.charts()[:2]
+    assert "50.0 %, not in the first 2" in histogram.description
+    chance_line = curve.spec["layer"][0]["data"]["values"]
+    assert [row["value"] for row in chance_line] == pytest.approx([1 / 8, 2 / 8])
+
+
+def test_the_chance_level_of_f1_micro_is_that_of_the_random_baseline(scores) -> None:
+    assert scores.all["F1(average=micro)"].chance == scores.baselines["random"]["F1(average=micro)"]
+    assert np.isnan(scores.all["F1(average=macro)"].chance)

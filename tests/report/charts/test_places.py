@@ -66,7 +66,7 @@ def test_the_heights_of_rank_bars_are_the_fractions() -> None:
     heights = [row["base"] - row["top"] for row in bars[:6]]
     shares = [share for row in SHARES.values() for share in row]
     assert [height / heights[0] * shares[0] for height in heights] == pytest.approx(shares)
-    assert "lstm: 60.0 % of the visits have rank 1" in tooltips_of(chart)
+    assert "lstm: 60.0 % of the visits, rank 1" in tooltips_of(chart)
 
 
 def test_the_confusion_matrix_shows_counts_per_pair_of_classes() -> None:

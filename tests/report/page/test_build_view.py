@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.intervals import Interval
+from equipoise.stats.result import Estimate
 from equipoise.stats.slices import MIN_UNITS, slice_estimates
 from equipoise.types import Direction, Floats
 from stored_runs import COST, bread_runs, ranks, synthetic_runs
@@ -216,7 +219,7 @@ def test_the_protocol_has_an_entry_once_unless_its_values_differ(tmp_path: Path)
     )
     protocol = build_view(runs, exports=False).protocol
     names = [entry.name for group in protocol.groups for entry in group.entries]
-    assert [names.count(name) for name in ("pooling", "dim", "input window", "seed")] == [1, 2, 1, 1]
+    assert [names.count(name) for name in ("pooling", "dimensions", "input window", "seed")] == [1, 2, 1, 1]
 
 
 def test_the_grid_has_every_trial_once(built: BuiltReport) -> None:
@@ -310,3 +313,17 @@ def test_the_hint_of_the_experiment_replaces_that_of_a_finding(tmp_path: Path) -
     experiment = View(Answer("The decision.", (), findings=(finding,)))
     report = build_view(runs, compare_runs(runs), experiment=experiment, exports=False)
     assert [other.hint for other in report.answer.findings if other.code == finding.code] == ["use a larger tree"]
+
+
+def test_metrics_without_a_test_have_no_tie_bands_and_say_why(tmp_path: Path) -> None:
+    runs = synthetic_runs(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)})
+    speed = Estimate("speed", 2.0, Interval.unknown("measured once"), 30, 0, nan, Direction.UP)
+    runs = [
+        replace(run, result=replace(run.result, estimates={**run.result.estimates, "speed": speed})) for run in runs
+    ]
+    tested, untested = build_view(runs, compare_runs(runs), exports=False).leaderboards
+    assert not tested.untested
+    assert all(row.tie_groups for row in tested.rows)
+    assert untested.untested == "each system was measured once"
+    assert [row.tie_groups for row in untested.rows] == [(), ()]
+    assert untested.caption.startswith("The differences were not tested")

@@ -15,7 +15,13 @@ from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, suggestion
-from equipoise.domains.accounts.cli_tree import TreeSource, embedding_options, tree_options
+from equipoise.domains.accounts.cli_tree import (
+    TreeSource,
+    embedding_options,
+    file_or_tree_options,
+    tree_options,
+    with_file,
+)
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.runs.experiment_folder import RUNS, check_writable, exit_code, folder_name
 from equipoise.types import install_command
@@ -59,8 +65,8 @@ COMMANDS = {
 
 ACCOUNTS_HELP = """
 \b
-  eq accounts evaluate --tree accounts.csv --geometry lorentz --dims 2 5 10 -o results/
-  eq accounts train --tree accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
+  eq accounts evaluate accounts.csv --geometry lorentz --dims 2 5 10 -o results/
+  eq accounts train accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
 
 Embed a chart of accounts, or any other tree, and evaluate how well distances reconstruct it, compared with a
 combinatorial, a tuned Euclidean and a random embedding as baselines.
@@ -133,11 +139,11 @@ FILTERED_HELP = (
 EVALUATE_HELP = """
 \b
   eq accounts evaluate --database books.db --business-id acme --dims 2 5 10 -o results/
-  eq accounts evaluate --tree accounts.csv --relation closure --embedder text:minilm
+  eq accounts evaluate accounts.csv --relation closure --embedder text:minilm
 
 Embed a chart of accounts, or any other tree, once per number of dimensions. For every node, all other nodes are ranked
 by distance, and the targets are its parent or other related nodes (--relation). The scores are mean rank (MR), median
-rank, MAP, and norm-position: Spearman's correlation of the norm with the position between root (0) and leaf (1). A
+rank, MAP, and NormDepth: Spearman's correlation of the norm with the position between root (0) and leaf (1). A
 combinatorial construction, a tuned Euclidean embedding and a random one are always included as baselines. Embeddings
 that are not significantly worse than the best one are marked as tied.
 
@@ -163,7 +169,7 @@ class TreeEmbedderParam(options.NameType):
 
 
 @options.command(help=EVALUATE_HELP)
-@tree_options
+@file_or_tree_options
 @click.option(
     "--geometry",
     cls=MultiValueOption,
@@ -239,6 +245,7 @@ class TreeEmbedderParam(options.NameType):
 def evaluate(
     out: Output,
     /,
+    file: str | None,
     source: TreeSource,
     geometry: tuple[str, ...],
     embedders: tuple[str, ...],
@@ -264,6 +271,7 @@ def evaluate(
     )
     from equipoise.runs.executors import check_device
 
+    source = with_file(source, file)
     if distances:
         if geometry or embedders or vectors or output:
             raise ParameterError(
@@ -412,7 +420,7 @@ def check_suffix(file: Path, suffixes: tuple[str, ...], kind: str) -> None:
 
 TRAIN_HELP = """
 \b
-  eq accounts train --tree accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
+  eq accounts train accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
   eq accounts train --wordnet mammal --geometry poincare --dim 5 -o mammals.npz
 
 Embed a chart of accounts, or any other tree, write the vectors, and print their scores. A CSV file has id, name and
@@ -426,7 +434,7 @@ BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate
 
 
 @options.command(help=TRAIN_HELP)
-@tree_options
+@file_or_tree_options
 @click.option(
     "--geometry",
     metavar="NAME",
@@ -447,6 +455,7 @@ BASELINE_HINT = "To compare the vectors with baselines, run eq accounts evaluate
 def train(
     out: Output,
     /,
+    file: str | None,
     source: TreeSource,
     geometry: str | None,
     embedder: str | None,
@@ -498,7 +507,7 @@ def train(
     embedding_dim = dim if dim is not None or name.startswith(TEXT) else 10
     check_combinatorial_dim(name, embedding_dim)
     with out.working("reading the tree"):
-        tree = source.read()
+        tree = with_file(source, file).read()
     check_has_edges(tree)
     with out.count(f"training {name}", epochs or 1) as count:
         report = lambda done, total: count(done * (epochs or 1) // max(1, total))  # noqa: E731
@@ -581,11 +590,9 @@ DEMO_HELP = """
   eq accounts demo --business-id larkspur --dims 2 5 10 -o demo/
 
 Read one of the two sample charts of accounts, embed it in the Lorentz model, and compare the vectors with a tuned
-Euclidean embedding, a combinatorial construction and a random one. With -o the vectors, run directories and charts
-are written to a folder.
+Euclidean embedding, a combinatorial construction and a random one, as eq accounts evaluate does. With -o the vectors,
+run directories and charts are written to a folder.
 """
-
-DEMO_GEOMETRY, DEMO_EMBEDDERS, DEMO_LEARNING_RATES = "lorentz", ("combinatorial",), (0.3, 1.0)
 
 
 def businesses() -> list[str]:
@@ -624,19 +631,13 @@ def demo(
 
     if output is not None:
         check_writable(output)
-    settings: dict[str, Any] = {
-        "embedders": DEMO_EMBEDDERS,
-        "learning_rates": DEMO_LEARNING_RATES,
-        "device": device,
-        "seeds": config.seed,
-        "config": config,
-    }
-    checked = tree_evaluation_config(DEMO_GEOMETRY, dims, **settings)
+    settings: dict[str, Any] = {"device": device, "seeds": config.seed, "config": config}
+    checked = tree_evaluation_config("lorentz", dims, **settings)
     tree = replace(read_sql(str(accounts()), business_id), source=f"Chart of accounts of {business_id}")
     report_devices(out, checked)
     weights = job_weights(checked)
     with out.progress(len(weights), weights) as step:
-        evaluation = evaluate_tree(tree, DEMO_GEOMETRY, dims, output=output, command=out.command, step=step, **settings)
+        evaluation = evaluate_tree(tree, "lorentz", dims, output=output, command=out.command, step=step, **settings)
     if out.json:
         out.data(evaluation.to_dict())
     else:

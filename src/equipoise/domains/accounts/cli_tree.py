@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.misfiled import MisfiledAccounts
     from equipoise.domains.accounts.placement import ParentCandidate, PlacementEvaluation
     from equipoise.domains.accounts.trees.tree import Tree
-    from equipoise.report.terminal import TerminalTable
+    from equipoise.report.terminal import ReportColumn, TerminalTable
     from equipoise.types import Finding
 
 
@@ -261,7 +261,7 @@ def check(out: Output, /, file: str | None, source: TreeSource) -> int:
     from equipoise.report.terminal import Paragraph, findings_section
     from equipoise.types import Severity
 
-    problems = read_problems(_with_file(source, file))
+    problems = read_problems(with_file(source, file))
     summary = map(Paragraph, _summary(problems))
     if out.json:
         out.data(_problems_to_dict(problems))
@@ -272,7 +272,7 @@ def check(out: Output, /, file: str | None, source: TreeSource) -> int:
     return GATE_FAILED if any(finding.severity == Severity.ISSUE for finding in problems.findings) else DONE
 
 
-def _with_file(source: TreeSource, file: str | None) -> TreeSource:
+def with_file(source: TreeSource, file: str | None) -> TreeSource:
     """The tree of the options, or the file of the argument."""
     if file is None:
         return source
@@ -389,6 +389,7 @@ parents in a copy of the tree.
     show_default=True,
     help="List at most this share of the accounts, or five if that is more. 1 lists all suspects.",
 )
+@options.seed_option
 @options.model_device_option
 @options.table_options()
 @options.output_options
@@ -401,6 +402,7 @@ def misfiled(
     model: str,
     min_confidence: float | None,
     max_share: float,
+    seed: int,
     device: str | None,
 ) -> int:
     """See ``MISFILED_HELP``."""
@@ -408,53 +410,69 @@ def misfiled(
     from equipoise.domains.accounts.placement import AccountPlacer
     from equipoise.domains.accounts.report import node_label
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
-    from equipoise.stats.formatting import format_value
 
     spec = options.models_on_device([model], device, out)[model]
-    tree = _with_file(source, file).read()
+    tree = with_file(source, file).read()
     n_accounts = int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum())
     with out.working(f"loading {model}"):
         placer = AccountPlacer(tree, spec)
     with out.count("comparing names", n_accounts) as count:
-        listed = misfiled_accounts(placer, min_confidence=min_confidence, max_share=max_share, progress=count)
+        listed = misfiled_accounts(
+            placer, min_confidence=min_confidence, max_share=max_share, seed=seed, progress=count
+        )
     if out.json:
         counts = {"accounts": listed.n_accounts, "suspects": listed.n_suspects, "uses_numbers": listed.uses_numbers}
         rate = None if isnan(listed.detection_rate) else listed.detection_rate
         facts = {"source": tree.source, "model": model, **counts, "detection_rate": rate}
         out.data({**facts, "misfiled": [asdict(item) for item in listed]})
         return DONE
-    out.show(*(Paragraph(line) for line in _misfiled_summary(tree, model, listed)))
-    if not listed:
-        return DONE
-    shown = listed.accounts if out.verbose else listed.accounts[:MAX_ROWS]
-    columns = [
-        # The next column has the path of its parent.
-        ReportColumn("account", [node_label(tree, item.id, with_path=False) for item in shown], shortens="end"),
-        ReportColumn("current parent", [node_label(tree, item.parent) for item in shown], shortens="end"),
-        ReportColumn("likely parent", [node_label(tree, item.likely_parent) for item in shown], shortens="end"),
-        ReportColumn("confidence", [format_value(item.confidence, 2) for item in shown], right=True),
-        ReportColumn("confidence (current)", [format_value(item.parent_confidence, 2) for item in shown], right=True),
-    ]
-    out.show(Paragraph(""), TerminalTable(columns))
-    if len(shown) < len(listed):
-        out.show(Paragraph(f"{len(listed) - len(shown):,} more: add -v."))
+    decision, *notes = _misfiled_summary(tree, model, listed)
+    out.show(Paragraph(decision, style="bold"))
+    if listed:
+        columns = [
+            # The next column has the path of its parent.
+            ReportColumn("account", [node_label(tree, item.id, with_path=False) for item in listed], shortens="end"),
+            ReportColumn("current parent", [node_label(tree, item.parent) for item in listed], shortens="end"),
+            ReportColumn("likely parent", [node_label(tree, item.likely_parent) for item in listed], shortens="end"),
+            _confidence_column("confidence", [item.confidence for item in listed]),
+            _confidence_column("confidence (current)", [item.parent_confidence for item in listed]),
+        ]
+        out.show(Paragraph(""), TerminalTable(columns, max_rows=0 if out.verbose else MAX_ROWS))
+    out.show(*([] if out.quiet else map(Paragraph, notes)))
     return DONE
+
+
+def _confidence_column(head: str, confidences: Sequence[float]) -> ReportColumn:
+    from equipoise.report.terminal import ReportColumn
+
+    cells = [_confidence(value) for value in confidences]
+    return ReportColumn(head, cells, right=True, values={head: confidences})
+
+
+def _confidence(value: float) -> str:
+    """A probability in percent.
+
+    >>> _confidence(0.724), _confidence(0.0004)
+    ('72 %', '<1 %')
+    """
+    percent = f"{100 * value:.0f} %"
+    return "<1 %" if percent == "0 %" else percent
 
 
 def _misfiled_summary(tree: Tree, model: str, listed: MisfiledAccounts) -> list[str]:
     """What is listed, what to check first, and the share of simulated mistakes that are found."""
     from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.report import node_label
-    from equipoise.stats.formatting import format_value
 
     accounts = f"{pluralize(listed.n_accounts, 'account')} without children"
     basis = "names and the order of numbers" if listed.uses_numbers else "names"
     rate = ""
     if not isnan(listed.detection_rate):
-        percent = format_value(100 * listed.detection_rate, 0)
-        rate = f"In a simulation, {percent} % of the accounts that were moved to a random parent were found."
+        percent = _confidence(listed.detection_rate)
+        rate = f"In a simulation, {percent} of the accounts that were moved to a random parent were found."
     if not listed:
-        return [f"{tree.source}: none of {accounts} is likely misfiled, according to {basis} ({model}). {rate}".strip()]
+        decision = f"{tree.source}: none of {accounts} is likely misfiled, according to {basis} ({model})."
+        return [decision, rate] if rate else [decision]
     first = listed[0]
     lines = [
         f"{len(listed):,} of {accounts} may be misfiled, according to {basis} ({model}). Check first: "
@@ -537,12 +555,11 @@ def place(
     from equipoise.domains.accounts.placement import AccountPlacer
     from equipoise.domains.accounts.report import node_label
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
-    from equipoise.stats.formatting import format_value
 
     if held_out is not None and (account_name or siblings):
         raise ParameterError("--held-out evaluates accounts of the tree", hint="leave out --name and --sibling")
     spec = options.models_on_device([model], device, out)[model]
-    tree = _with_file(source, file).read()
+    tree = with_file(source, file).read()
     if held_out is not None:
         return _show_placement(out, tree, (model, spec), held_out, dim, config)
     ranked = AccountPlacer(tree, spec).rank(account_name, siblings, len(tree))
@@ -553,12 +570,12 @@ def place(
     columns = [
         ReportColumn("rank", [str(rank) for rank in range(1, len(candidates) + 1)], right=True),
         ReportColumn("parent", [node_label(tree, item.id) for item in candidates], shortens="end"),
-        ReportColumn("confidence", [format_value(item.confidence, 2) for item in candidates], right=True),
+        _confidence_column("confidence", [item.confidence for item in candidates]),
     ]
     if account_name:
         columns.append(ReportColumn("most similar child", [item.similar_child for item in candidates], shortens="end"))
     what = repr(account_name) if account_name else "An account with these siblings"
-    out.show(Paragraph(_place_answer(tree, what, ranked)), Paragraph(""), TerminalTable(columns))
+    out.show(Paragraph(_place_answer(tree, what, ranked), style="bold"), Paragraph(""), TerminalTable(columns))
     return DONE
 
 
@@ -569,12 +586,13 @@ def _place_answer(tree: Tree, what: str, ranked: Sequence[ParentCandidate]) -> s
     best = ranked[0]
     n_best = sum(isclose(item.confidence, best.confidence) for item in ranked)
     if n_best > MAX_PARENTS:
-        return f"No parent is the most likely one: {n_best:,} have the same confidence, {best.confidence:.2f}."
+        return f"No parent is the most likely one: {n_best:,} have the same confidence, {_confidence(best.confidence)}."
     alternatives = [item for item in ranked[1:] if 2.0 * item.confidence > best.confidence]
     if not alternatives or (best.confidence >= 0.5 and n_best == 1):
-        return f"{what} most likely belongs under {node_label(tree, best.id)} (confidence {best.confidence:.2f})."
+        confidence = _confidence(best.confidence)
+        return f"{what} most likely belongs under {node_label(tree, best.id)} (confidence {confidence})."
     named = [best, *alternatives][:MAX_PARENTS]
-    parents = [f"{node_label(tree, item.id)} ({item.confidence:.2f})" for item in named]
+    parents = [f"{node_label(tree, item.id)} ({_confidence(item.confidence)})" for item in named]
     n_others = 1 + len(alternatives) - len(named)
     others = [f"{n_others:,} with less"] if n_others else []
     *first, last = [*parents, *others]
@@ -585,12 +603,10 @@ def _show_placement(
     out: Output, tree: Tree, named_model: tuple[str, str], held_out: float, dim: int, config: StatsConfig
 ) -> int:
     """Evaluate on held-out accounts; ``named_model`` is the name of the model and its spec."""
-    from equipoise.checks.base import pluralize
     from equipoise.domains.accounts.embedders import tree_embedder
     from equipoise.domains.accounts.placement import evaluate_placement
+    from equipoise.domains.accounts.report import placement_view
     from equipoise.progress import report_share
-    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
-    from equipoise.stats.formatting import format_interval, format_value
 
     model, spec = named_model
     with out.working("placing held-out accounts"):
@@ -604,41 +620,8 @@ def _show_placement(
         )
     if out.json:
         out.data(_placement_to_dict(tree, model, evaluation))
-        return DONE
-    results = evaluation.results
-    names = list(results[0].estimates)
-    columns = [ReportColumn("source", [result.system for result in results])]
-    for name in names:
-        decimals = 1 if name == "MR" else 2
-        values = [format_value(result.estimates[name].value, decimals) for result in results]
-        columns.append(ReportColumn(name, values, right=True))
-    intervals = [format_interval(result.estimates["HR@1"].interval, 2) for result in results]
-    columns.append(ReportColumn("HR@1, interval", intervals, right=True, rank=1))
-    chance = results[0].estimates
-    only = (
-        f" Of the {pluralize(evaluation.n_held_out, 'account')}, {evaluation.n_only_children:,} "
-        f"{'has' if evaluation.n_only_children == 1 else 'have'} no sibling left: a parent without other children "
-        "is not ranked, so it cannot be found."
-        if evaluation.n_only_children
-        else ""
-    )
-    shares = ", ".join(f"{result.system} {100 * result.estimates['HR@1'].value:.0f} %" for result in results)
-    out.show(
-        Paragraph(
-            f"{pluralize(evaluation.n_held_out, 'held-out account')}. Parent ranked first among "
-            f"{evaluation.n_candidates:,} nodes: {shares}."
-        ),
-        Paragraph(""),
-        TerminalTable(columns),
-        Paragraph(""),
-        Paragraph(
-            f"HR@1 is the share of accounts whose parent is first, {format_value(chance['HR@1'].chance, 3)} by chance. "
-            "Structure alone uses no names: each held-out account is attached to its grandparent, the tree is embedded "
-            f"in the Lorentz model with {dim} dimensions, and the parent is predicted from the distances.{only}"
-        ),
-    )
-    if evaluation.comparison is not None:
-        out.show(Paragraph(evaluation.comparison.verdict()))
+    else:
+        out.view(placement_view(evaluation, dim))
     return DONE
 
 
@@ -758,7 +741,7 @@ def shape(out: Output, /, file: str | None, source: TreeSource, distances: str |
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
-    source = _with_file(source, file)
+    source = with_file(source, file)
     if distances is not None:
         if source.named:
             raise ParameterError("a tree and --distances were given", hint="give one, or use eq accounts evaluate")

@@ -83,7 +83,11 @@ def tree_page(drawing: TreeDrawing, text: str, charts: Sequence[Chart]) -> str:
     """The interactive page, with further charts below the tree. The same tree gives the same bytes."""
     script = interactive.chart_script() + "\n" + _script()
     style = interactive.chart_style() + _STYLE
-    figures = "\n".join(f"<figure>{interactive.embed_chart(chart)['svg']}</figure>" for chart in charts)
+    embedded = [interactive.embed_chart(chart) for chart in charts]
+    figures = "\n".join(
+        f"<figure><figcaption>{escape(' '.join((part['title'], part['subtitle'])))}</figcaption>{part['svg']}</figure>"
+        for part in embedded
+    )
     label = f"{drawing.title}: {len(drawing.ids):,} nodes"
     caption = f"<p>{escape(drawing.caption)}</p>" if drawing.caption else ""
     return (

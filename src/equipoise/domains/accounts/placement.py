@@ -417,7 +417,7 @@ def evaluate_placement(
     if embed is not None:
         with portion(names_share, 1.0):
             results.append(_structure_result(embed, tree.first_parents[held], options))
-    comparison = compare(results, ["MRR", "HR@1"], primary="MRR", config=config)
+    comparison = compare(results, METRICS, primary="MRR", config=config)
     n_only_children = sum(not known for known in siblings)
     return PlacementEvaluation(len(held), n_only_children, len(train_tree), tuple(results), comparison)
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.domains.accounts.evaluation import branch_clusters
+from equipoise.domains.accounts.evaluation import SPEARMAN, branch_clusters
 from equipoise.domains.accounts.placement import OTHER_PARENT
 from equipoise.domains.accounts.trees.tree import PARENT, is_random_id
-from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, failure_line, single_answer
+from equipoise.report.answer import (
+    UNKNOWN_INTERVALS,
+    Answer,
+    AnswerOptions,
+    all_metrics_answer,
+    comparison_answer,
+    failure_line,
+    metric_column,
+    single_answer,
+)
 from equipoise.report.tables import interval_methods
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -25,7 +34,7 @@ from equipoise.stats.verdict import Vocabulary
 if TYPE_CHECKING:
     from equipoise.domains.accounts.distances import DistanceEvaluation
     from equipoise.domains.accounts.evaluation import EmbeddingEvaluation
-    from equipoise.domains.accounts.placement import DisplacedNode
+    from equipoise.domains.accounts.placement import DisplacedNode, PlacementEvaluation
     from equipoise.domains.accounts.results import AccountsEvaluation
     from equipoise.domains.accounts.shape import EmbeddingShape
     from equipoise.domains.accounts.trees.tree import Tree
@@ -48,8 +57,6 @@ RANKED = {
 
 
 WORDS = Vocabulary("node", "embedding", cluster="subtree")
-NORM_POSITION = "norm-position"
-"""The column of Spearman's correlation of the norm with the position between root (0) and leaf (1)."""
 MAX_DISPLACED = 20
 """Nodes nearer to another node than to their parent that are listed."""
 
@@ -103,40 +110,69 @@ def accounts_answer(data: AccountsEvaluation) -> Answer:
     rows = [by_name[name] for name in order]
     scores = {"MR": [row.mean_rank for row in rows], "MAP": [row.map for row in rows]}
     columns = [
-        ReportColumn(name, _values(estimates), right=True, rank=3)
+        metric_column(name, _values(estimates), estimates, rank=3)
         for name, estimates in scores.items()
         if estimates[0].metric != primary and name != primary
     ]
     for relation in next((list(row.other_relations) for row in rows if row.other_relations), []):
-        values = [format_value(row.other_relations[relation].map, 2) if row.other_relations else "n/a" for row in rows]
-        columns.append(ReportColumn(f"MAP {relation}", values, right=True, rank=6))
+        values = [row.other_relations[relation].map if row.other_relations else nan for row in rows]
+        cells = [format_value(value, 2) for value in values]
+        name = f"MAP {relation}"
+        columns.append(ReportColumn(name, cells, right=True, rank=6, values={name: values}))
     if any(row.seed_summaries for row in rows):
-        spread = [str(row.seed_summaries.get(row.mean_rank.metric, "n/a")) for row in rows]
-        columns.append(ReportColumn("MR over seeds", spread, right=True, rank=2))
+        summaries = [row.seed_summaries.get(row.mean_rank.metric) for row in rows]
+        spread = {
+            "MR_mean": [summary.mean if summary else nan for summary in summaries],
+            "MR_sd_seeds": [summary.deviation if summary else nan for summary in summaries],
+        }
+        cells = [str(summary or "n/a") for summary in summaries]
+        columns.append(ReportColumn("MR over seeds", cells, right=True, rank=2, values=spread))
     columns += [
-        ReportColumn(NORM_POSITION, [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
+        metric_column(SPEARMAN, [format_value(row.spearman.value, 2) for row in rows], [r.spearman for r in rows], 4),
         ReportColumn("dims", [str(row.dim) for row in rows], right=True, rank=5),
     ]
+    perfect = perfect_sentence(data)
     options = AnswerOptions(
         WORDS,
         columns=tuple(columns),
         baseline="A random embedding",
         notes=(
             *filter(None, [disagreement_note(rows)]),
-            f"{_title(data)}. {_target_text(data.tree, data.settings.relation)}."
-            f"{'' if data.comparison is None else f' {data.branches.definition}'}",
             *training_relation_notes(data.evaluations, data.settings.relation),
             *_training_notes(data),
         ),
         failures=failure_line(data.failures, len(data.evaluations), "embedding"),
         findings=data.findings,
-        details="Details: add -v (methods, distances, slices by depth and branch, findings with hints).",
+        details="Details: add -v (methods, slices).",
+        explains_codes=True,
+        sample_size="" if perfect else None,
     )
     if data.comparison is None:
         answer = single_answer(rows[0].system, rows[0].map, options)
     else:
         answer = comparison_answer(data.comparison, options)
+    if perfect:
+        # Perfect scores have no intervals, and no more nodes would separate them.
+        notes = tuple(note for note in answer.notes if not note.startswith(UNKNOWN_INTERVALS))
+        return replace(answer, headline=perfect, notes=notes)
     return replace(answer, headline=" ".join(filter(None, [dimension_sentence(data), answer.headline])))
+
+
+def perfect_sentence(data: AccountsEvaluation) -> str:
+    """How many embeddings place every node nearest to its parent, and the cheapest one; empty if not several do."""
+    rows = [row for row in data.evaluations if not row.n_displaced and row.mean_rank.value == 1.0]
+    if data.settings.relation != PARENT or len(rows) < 2:
+        return ""
+    trained = {spec.system for spec in data.settings.specs if spec.is_trained}
+    cheapest = min(rows, key=lambda row: (row.system in trained, row.dim))
+    number = f"{len(rows)} of {len(data.evaluations)}" if len(rows) < len(data.evaluations) else f"All {len(rows)}"
+    cost = pluralize(cheapest.dim, "dimension") + ("" if cheapest.system in trained else ", no training")
+    embedder, best, too_few = _dimensions_of_first(data)
+    needed = f" {embedder} needs {pluralize(best.dim, 'dimension')}." if too_few else ""
+    return (
+        f"{number} embeddings place every node nearest to its parent (mean rank 1 on "
+        f"{WORDS.units(rows[0].map.n)}). The cheapest of these is {cheapest.system} ({cost}).{needed}"
+    )
 
 
 def distances_view(
@@ -148,21 +184,18 @@ def distances_view(
     rows = [by_name[name] for name in order]
     results = [item.result for item in rows]
     mean_rank = results[0].names[0]
-    columns = (
-        []
-        if comparison is None
-        else [ReportColumn("MAP", _values([result.estimates["MAP"] for result in results]), right=True)]
-    )
-    notes = (
+    precisions = [result.estimates["MAP"] for result in results]
+    columns = [] if comparison is None else [metric_column("MAP", _values(precisions), precisions)]
+    method = (
         f"{describe_tree(tree)}. {_target_text(tree, relation, 'the given distances')}."
-        f"{'' if comparison is None else f' {branch_clusters(tree).definition}'}",
-        *(f"{item.result.system}: {item.shape.sentence}" for item in rows),
+        f"{'' if comparison is None else f' {branch_clusters(tree).definition}'}"
     )
     options = AnswerOptions(
         Vocabulary("node", "distance file", cluster="subtree"),
         columns=tuple(columns),
         baseline="A random matrix",
-        notes=notes,
+        notes=tuple(f"{item.result.system}: {item.shape.sentence}" for item in rows),
+        details="Details: add -v (all relations, methods).",
     )
     if comparison is None:
         answer = single_answer(order[0], results[0].estimates[mean_rank], options)
@@ -173,21 +206,47 @@ def distances_view(
         scores = [item.relations[name] for item in rows]
         relations.append(ReportColumn(f"MR {name}", [format_value(item.mean_rank, 3) for item in scores], right=True))
         relations.append(ReportColumn(f"MAP {name}", [format_value(item.map, 3) for item in scores], right=True))
-    return View(answer, (Section("All relations", (ReportTable.of(relations),), always=True),))
+    return View(answer, (Section.of_table("All relations", relations, method),))
+
+
+def placement_view(evaluation: PlacementEvaluation, dim: int) -> View:
+    """Which source of information finds the parents of held-out accounts best, and what the sources are."""
+    results = evaluation.results
+    n_only = evaluation.n_only_children
+    only = f"{pluralize(n_only, 'account')} without siblings cannot be placed by a sibling." if n_only else ""
+    options = AnswerOptions(
+        Vocabulary.nouns(results), notes=tuple(filter(None, [only])), details="Details: add -v (sources)."
+    )
+    if evaluation.comparison is None:
+        answer = single_answer(results[0].system, results[0].estimates["MRR"], options)
+    else:
+        answer = all_metrics_answer(evaluation.comparison, options)
+    sources = (
+        f"The parent is ranked among {evaluation.n_candidates:,} nodes: by the names of the account, of the nodes and "
+        "of their children, by one known sibling, or by both. A parent without other children is not ranked.",
+        "structure alone uses no names: each held-out account is attached to its grandparent, the tree is embedded in "
+        f"the Lorentz model with {pluralize(dim, 'dimension')}, and the parent is predicted from the distances.",
+    )
+    return View(answer, (Section("Sources", notes=sources),))
 
 
 def dimension_sentence(data: AccountsEvaluation) -> str:
     """In how many dimensions every node finds its parent, for the first embedder that was requested."""
     if data.settings.relation != PARENT:
         return ""
+    embedder, best, too_few = _dimensions_of_first(data)
+    suffix = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
+    return f"{nearest_parents(best, embedder)}{suffix}."
+
+
+def _dimensions_of_first(data: AccountsEvaluation) -> tuple[str, EmbeddingEvaluation, list[str]]:
+    """The first embedder that was requested, its best embedding, and the dimensions that are too few for all nodes."""
     requested = [row for row in data.evaluations if row.system not in data.baselines] or list(data.evaluations)
     embedder = requested[0].system.removesuffix(f"-{requested[0].dim}")
     rows = [row for row in requested if row.system.removesuffix(f"-{row.dim}") == embedder]
     rows.sort(key=lambda row: row.dim)
     best = min(rows, key=lambda row: row.n_displaced)
-    too_few = [] if best.n_displaced else [str(row.dim) for row in rows if row.dim < best.dim]
-    suffix = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
-    return f"{nearest_parents(best, embedder)}{suffix}."
+    return embedder, best, [] if best.n_displaced else [str(row.dim) for row in rows if row.dim < best.dim]
 
 
 def nearest_parents(row: EmbeddingEvaluation, embedder: str) -> str:
@@ -239,7 +298,7 @@ def accounts_columns(data: AccountsEvaluation) -> list[ReportColumn]:
         ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
         *_estimated("MR", [row.mean_rank for row in rows], confidence_level, rank=3),
         *_estimated("MAP", [row.map for row in rows], confidence_level, rank=2),
-        ReportColumn(NORM_POSITION, [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
+        ReportColumn(SPEARMAN, [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
         ReportColumn(
             "median", [format_value(row.median_rank.value, 1) for row in rows], right=True, rank=4, extra=True
         ),
@@ -286,7 +345,7 @@ def captions(data: AccountsEvaluation) -> list[str]:
     notes = [
         f"{_target_text(data.tree, data.settings.relation)}; {ranks}. MR is the mean rank over edges (lower is "
         f"better; {format_value(first.mean_rank.chance, 1)} by chance), MAP the mean average precision over nodes "
-        f"({format_value(first.map.chance, 3)} by chance). {NORM_POSITION} (NormDepth) is Spearman's correlation of "
+        f"({format_value(first.map.chance, 3)} by chance). {SPEARMAN} is Spearman's correlation of "
         "the norm with the position between root (0) and leaf (1).",
         f"Intervals: {methods or 'n/a'}. {data.resampled_branches.caption}",
     ]
@@ -456,7 +515,7 @@ def summary_line(row: EmbeddingEvaluation) -> str:
         for name, item in (
             (row.mean_rank.metric, row.mean_rank),
             ("MAP", row.map),
-            (f"{NORM_POSITION} correlation", row.spearman),
+            (SPEARMAN, row.spearman),
         )
     ]
     return f"{'; '.join(parts)}."

@@ -11,12 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from equipoise.errors import InputError
+from equipoise.io.tables import named_columns
 from equipoise.models.encoder import Role
 from equipoise.stats.formatting import format_count
 from equipoise.types import Floats
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
+    from equipoise.io.columns import ColumnTable
     from equipoise.io.dataset import Value
     from equipoise.models.retriever import Retriever
     from equipoise.runs.unit_table import UnitContent
@@ -101,6 +103,26 @@ class IssueLog:
 
 
 @dataclass(frozen=True)
+class UsedColumns:
+    """The columns of a table by what they are used for, and other columns with usual names of the same roles."""
+
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: ColumnTable, roles: Iterable[str], **columns: Sequence[str]) -> UsedColumns:
+        """``roles`` are those whose columns were found by their names: none if the user has named the columns."""
+        used = {name for names in columns.values() for name in names}
+        candidates = [name for role in roles for name in named_columns(table.columns, role)]
+        return cls(columns, tuple(name for name in dict.fromkeys(candidates) if name not in used))
+
+    def __str__(self) -> str:
+        used = [f"{purpose}: {' + '.join(names)}" for purpose, names in self.columns.items() if names]
+        others = f" (not used: {', '.join(self.others)}; --text chooses the columns)" if self.others else ""
+        return f"{'; '.join(used)}{others}"
+
+
+@dataclass(frozen=True)
 class BenchObservation:
     """The output of a system on a data set.
 
@@ -134,6 +156,8 @@ class BenchData(ABC):
 
     name: str
     issues: tuple[DataIssue, ...] = ()
+    columns: UsedColumns = UsedColumns()
+    """The columns that are used, if the data are one table."""
     slices: Mapping[str, Mapping[str, Value]]
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import ChoiceWithHint, MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output, suggestion
+from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
@@ -195,7 +197,7 @@ def _prices(words: tuple[str, ...]) -> dict[str, float]:
 
 
 def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
-    """Print the answer or the JSON data, and the next command."""
+    """Print the answer or the JSON data, and where the rest is."""
     from equipoise.domains.bench.report import answer_parts
     from equipoise.report.view import View
 
@@ -203,13 +205,10 @@ def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
         out.data(content)
         return
     views = [View.from_dict(answer) for answer in content["answers"]]
-    out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
-    if out.quiet:
-        return
     if output is not None:
-        out.text(suggestion(["eq", "report", str(Path(output))]))
-    elif len(views) > 1 and not out.verbose:
-        out.text("\nNext: -v shows every data set, -o FOLDER stores the results")
+        details = f"Details: add -v, or {shlex.join(['eq', 'report', str(Path(output))])}."
+        views[0] = replace(views[0], answer=replace(views[0].answer, details=details))
+    out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
 
 
 LS_HELP = """
@@ -301,9 +300,8 @@ policies = options.names_in("equipoise.domains.bench.score_table", "MISSING_POLI
 @click.option(
     "--missing",
     type=ChoiceWithHint("policy", policies),
-    default="datasets",
-    show_default=True,
-    help="With missing scores, keep complete data sets, keep complete models, or stop.",
+    help="With missing scores, keep complete data sets, keep complete models, or stop.  [default: models for run "
+    "directories, else datasets]",
 )
 @click.option(
     "--aggregate",
@@ -344,7 +342,7 @@ def leaderboard(
     """See ``LEADERBOARD_HELP``."""
     from equipoise.domains.bench.leaderboard import N_STEPS
     from equipoise.domains.bench.leaderboard import leaderboard as analyse
-    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
+    from equipoise.domains.bench.leaderboard_report import leaderboard_view
     from equipoise.runs.experiment_folder import check_writable
 
     if table is None:
@@ -357,7 +355,7 @@ def leaderboard(
         out.data(analysis.to_dict())
     else:
         details = "" if folder is None else f"{folder}/report.html"
-        out.view(leaderboard_view(analysis, details, None if out.verbose or out.to else SHOWN_MODELS))
+        out.view(leaderboard_view(analysis, details))
     if folder is not None:
         results, page = analysis.write(folder)
         out.note(f"wrote {results} and {page}")

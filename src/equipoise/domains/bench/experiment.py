@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from equipoise import __version__
+from equipoise.checks.base import run_checks
+from equipoise.checks.models import TruncationStats
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.read_data import read_suite
@@ -30,10 +32,10 @@ from equipoise.errors import EquipoiseError, InputError, ParameterError, Unknown
 from equipoise.io.json import parse_json
 from equipoise.io.splits import kfold_splits
 from equipoise.io.text import open_text
-from equipoise.models.dense import dense_parts
+from equipoise.models.dense import SHARDED_TEXTS, Truncation, dense_models, dense_parts, worst_truncation
 from equipoise.runs.compare import compare as compare_systems
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.experiment_folder import RESULTS, RUNS, ExperimentFolder, folder_names
+from equipoise.runs.experiment_folder import OPTIONS, RESULTS, RUNS, ExperimentFolder, folder_names
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.progress_file import ProgressCallback, report_progress
 from equipoise.runs.run_folder import load_run, save_run
@@ -48,12 +50,14 @@ from equipoise.runs.runner import (
     run_jobs,
 )
 from equipoise.stats.estimate import result_from_values
+from equipoise.stats.result import WINDOW
 from equipoise.stats.verdict import UNIT_NOUN, name_list
 from equipoise.tuning.grid import FoldSelection, Params, Trial, TuningRecord, parameter_grid
 from equipoise.tuning.nested_cv import NestedResult, fold_means, repeated_nested_cv
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.base_data import BenchData, BenchObservation
+    from equipoise.domains.bench.systems import OpenSystem
     from equipoise.models.vector_cache import VectorCache
     from equipoise.runs.executors import Executor
     from equipoise.runs.unit_table import UnitContents
@@ -241,7 +245,10 @@ def plan_benchmark(
         folder.check_same_data(
             datasets, is_further=lambda manifest: manifest.parameters.get("dataset") not in (None, *datasets)
         )
-    return BenchPlan(suite, systems, jobs, folder, config, prices or {})
+    plan = BenchPlan(suite, systems, jobs, folder, config, prices or {})
+    if (store := plan.store()) is not None:
+        store.folder.check_same_options(map(store.path, jobs), resume_key(config))
+    return plan
 
 
 def run_benchmark(
@@ -317,7 +324,7 @@ def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConf
     return compare_systems([system.result for system in scored], [data.primary], primary=data.primary, config=config)
 
 
-PROTOCOL = "bench 3"
+PROTOCOL = "bench 4"
 """Part of the key of stored runs; it changes when the same inputs would give other scores."""
 
 
@@ -370,7 +377,9 @@ def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobO
     if spec.tune:
         tuned = evaluate_tuned(spec, data, shared.pool, _own_config(data, shared.config))
         result = replace(tuned.result, settings={**tuned.result.settings, **_settings(data)})
-        cost = retriever_cost(shared.pool.open(tuned.best), data)
+        best = shared.pool.open(tuned.best)
+        result = with_truncation(result, best, data)
+        cost = retriever_cost(best, data)
         return JobOutput(ScoredSystem(spec.name, result, cost, details=tuned.details, tuning=tuned.record))
     system = shared.pool.open(spec)
     for dense in dense_parts(system.retriever):
@@ -380,7 +389,7 @@ def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobO
     encoder = shared.pool.encoder_of(system)
     before = None if encoder is None else deepcopy(encoder.use)
     observed = data.observe(system, seed=shared.config.seed)
-    result = score(data, observed, spec.name, shared.config)
+    result = with_truncation(score(data, observed, spec.name, shared.config), system, data)
     if encoder is not None and before is not None and spec.reranker is None:
         cost = dense_cost(system, encoder, encoder.use.since(before), data, shared.prices.get(spec.name))
     else:
@@ -407,6 +416,22 @@ def score(data: BenchData, observed: BenchObservation, system: str, config: Stat
     return replace(
         result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings}, findings=findings
     )
+
+
+def with_truncation(result: Result, system: OpenSystem, data: BenchData) -> Result:
+    """The result with the share of the documents that exceed the input window of the model, and a finding about it.
+
+    Tokens are not counted for documents in shards, and for random vectors.
+    """
+    documents = data.texts[1]
+    if system.spec.name == RANDOM or len(documents) >= SHARDED_TEXTS:
+        return result
+    cut = worst_truncation(system.retriever, documents) or Truncation(len(documents), 0, 0)
+    windows = [model.card.max_tokens for model in dense_models(system.retriever)]
+    tokens = min((window for window in windows if window is not None), default=None)
+    window = {"tokens": tokens, "texts": cut.texts, "truncated": cut.truncated}
+    findings = run_checks(TruncationStats(result.system, tokens, cut.texts, cut.truncated, cut.lost_tokens))
+    return replace(result, settings={**result.settings, WINDOW: window}, findings=(*result.findings, *findings))
 
 
 def _own_config(data: BenchData, config: StatsConfig) -> StatsConfig:
@@ -454,6 +479,7 @@ class BenchRunStore:
             command=redact_secrets(self.command),
             seed=self.config.seed,
             datasets={data.name: data.fingerprint},
+            inputs={OPTIONS: resume_key(self.config)},
             parameters={"key": key, "model": value.name, "kind": data.kind, "dataset": data.name, **selected},
             cost=value.cost.to_dict(),
         )

@@ -30,6 +30,7 @@ from equipoise.stats.aggregate_ranks import (
 )
 from equipoise.stats.formatting import format_percent
 from equipoise.stats.intervals import Interval
+from equipoise.stats.power import PowerEstimate, units_needed
 from equipoise.types import Finding, require_extra
 
 if TYPE_CHECKING:
@@ -173,10 +174,28 @@ class LeaderboardAnalysis:
 
     @property
     def _sample(self) -> str:
-        if len(self.table.datasets) == 1:
+        n_used, n_all = len(self.table.datasets), len(self.source.datasets)
+        if n_used < n_all:
+            return f"{n_used} of {n_all} data sets"
+        if n_used == 1:
             return self.table.datasets[0]
-        determiner = "these " if self.resample == "units" else ""
-        return f"{determiner}{len(self.table.datasets)} data sets"
+        return f"{'these ' if self.resample == 'units' else ''}{n_used} data sets"
+
+    @property
+    def datasets_needed(self) -> PowerEstimate | None:
+        """The data sets that would show the first model to be better than the next one that could be first.
+
+        None if one model is first, or if data sets are not resampled.
+        """
+        if len(self.tied_for_first) < 2 or self.resample == "units":
+            return None
+        first, second = (self.table.models.index(model) for model in self.tied_for_first[:2])
+        differences = self.primary.by_dataset[:, first] - self.primary.by_dataset[:, second]
+        if len(differences) < 2:
+            return None
+        # The first model is compared with all others at once.
+        level = 1.0 - self.config.alpha / (len(self.table.models) - 1)
+        return units_needed(float(differences.mean()), float(differences.std(ddof=1)), confidence_level=level)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -261,10 +280,10 @@ class LeaderboardAnalysis:
         return results, page
 
     def __str__(self) -> str:
-        from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
+        from equipoise.domains.bench.leaderboard_report import leaderboard_view
         from equipoise.report.terminal import render_text
 
-        return render_text(*leaderboard_view(self, n_shown=SHOWN_MODELS).parts())
+        return render_text(*leaderboard_view(self).parts())
 
 
 def stored_page(folder: PathLike) -> Path | None:
@@ -283,7 +302,7 @@ def leaderboard(
     datasets: Sequence[str] = (),
     lower: Sequence[str] = (),
     accuracy: bool = False,
-    missing: MissingPolicy = "datasets",
+    missing: MissingPolicy | None = None,
     aggregate: str | None = None,
     resample: Resample | None = None,
     models_in: str | None = None,
@@ -311,7 +330,8 @@ def leaderboard(
         Whether all scores are shares of correctly answered units. Their number is then recovered from the digits.
     missing
         What to do with missing cells: ``datasets`` keeps the data sets that all models share, ``models`` keeps the
-        complete models, ``error`` raises an error. Nothing is imputed.
+        complete models, ``error`` raises an error. The default is ``models`` for run directories, otherwise
+        ``datasets``. Nothing is imputed.
     aggregate
         ``mean``, ``borda`` or ``zscore``. By default the mean, or Borda if the data sets have different scales.
     resample

@@ -595,6 +595,7 @@ def _read_runs(folder: Path, runs: Sequence[Path], metric: str | None) -> ScoreT
     metrics: dict[str, str] = {}
     lower: set[str] = set()
     problems: list[str] = []
+    tuned: dict[str, None] = {}
     for path in runs:
         try:
             run = load_run(path, evidence=False)
@@ -613,6 +614,7 @@ def _read_runs(folder: Path, runs: Sequence[Path], metric: str | None) -> ScoreT
                 f"{folder} has two runs of {result.system} on {dataset}", hint="name a folder with one run of each"
             )
         cells[result.system, dataset] = _unit_scores(result, name)
+        tuned |= {result.system: None} if name in result.errors else {}
         lower |= {dataset} if result.estimates[name].better == Direction.DOWN else set()
     cells = {key: scores for key, scores in cells.items() if scores}
     if not cells:
@@ -620,7 +622,14 @@ def _read_runs(folder: Path, runs: Sequence[Path], metric: str | None) -> ScoreT
         raise InputError(f"{folder} has no readable run directory: {reason}", hint="run the command again")
     notes = [f"metrics: {', '.join(f'{dataset} {name}' for dataset, name in metrics.items())}"] if metrics else []
     table = ScoreTable.from_units(str(folder), cells)
-    return replace(table, lower=frozenset(lower), unreadable=tuple(problems), notes=(*table.notes, *notes))
+    return replace(
+        table,
+        lower=frozenset(lower),
+        unreadable=tuple(problems),
+        notes=(*table.notes, *notes),
+        runs=True,
+        tuned=tuple(tuned),
+    )
 
 
 def _dataset_name(manifest: Manifest) -> str:

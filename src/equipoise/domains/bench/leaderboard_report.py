@@ -7,8 +7,11 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from equipoise.checks.base import join_names, pluralize
-from equipoise.report.answer import Answer
+from equipoise.domains.bench.score_table import MISSING_CELLS_CODE
+from equipoise.report.answer import MAX_ROWS, TIED, WORSE, Answer, interval_column, rank_column, status_column
 from equipoise.report.charts.chart import LIGHT, Chart, chart, shorten_labels
 from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
 from equipoise.report.charts.marks import (
@@ -27,6 +30,7 @@ from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
 from equipoise.report.view_model import AxisScale
 from equipoise.stats.formatting import (
+    about,
     capitalised,
     format_count,
     format_difference,
@@ -39,96 +43,111 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.multiple_comparisons import correction_text, p_heading
 from equipoise.stats.paired_tests import get_test
+from equipoise.stats.power import POWER
 
 if TYPE_CHECKING:
-    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, LeaderboardEntry
+    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis
     from equipoise.stats.aggregate_ranks import OrderChange
 
-SHOWN_MODELS = 10
 ROUNDING = 1e-9
 """A narrower interval, relative to its limit, is the rounding error of equal scores."""
 AGGREGATE_TITLES = {"mean": "mean score", "borda": "Borda count", "zscore": "mean z-score"}
 
 
-# The terminal: the answer first, then ten models, then one line per question.
+# The terminal: the answer first, then one line per question.
 
 
-def leaderboard_view(analysis: LeaderboardAnalysis, details: str = "", n_shown: int | None = None) -> View:
+def leaderboard_view(analysis: LeaderboardAnalysis, details: str = "") -> View:
     """The decision and the models, then adjacent ranks, the order without single data sets, and the method."""
     sections = (
         _adjacent_section(analysis),
-        *_dataset_section(analysis, n_shown),
+        *_dataset_section(analysis),
         *_units_section(analysis),
         Section("Method", notes=tuple(method_lines(analysis))),
     )
     title = f"Leaderboard: {Path(analysis.table.name).name}"
-    return View(leaderboard_answer(analysis, details=details, n_shown=n_shown), sections, title)
+    return View(leaderboard_answer(analysis, details=details), sections, title)
 
 
-def leaderboard_answer(analysis: LeaderboardAnalysis, *, details: str = "", n_shown: int | None = None) -> Answer:
-    """The decision, the first models, and one line each about ranks, order and missing scores."""
-    entries = analysis.entries[:n_shown]
-    more = len(analysis.entries) - len(entries)
+def leaderboard_answer(analysis: LeaderboardAnalysis, *, details: str = "") -> Answer:
+    """The decision, the models, and one line each about order, sample size and missing scores."""
+    lines = (_order_line(analysis), _needed_line(analysis), _source_line(analysis))
     return Answer(
         analysis.verdict(),
-        tuple(_columns(analysis, entries)),
-        notes=tuple(summary_lines(analysis)),
-        warnings=(f"{pluralize(more, 'more model')}: -v shows all.",) if more else (),
+        tuple(_columns(analysis)),
+        notes=tuple(filter(None, lines)),
         findings=tuple(analysis.findings),
-        details=f"Details: {details or '-v, or a page with -o FOLDER'}.",
+        details=f"Details: add -v{f', or {details}' if details else ''}.",
         explains_codes=True,
+        details_only=(MISSING_CELLS_CODE,),  # a note has their number
+        max_rows=MAX_ROWS,
     )
 
 
-def _columns(analysis: LeaderboardAnalysis, entries: Sequence[LeaderboardEntry]) -> list[ReportColumn]:
-    places = mean_decimals(analysis)
-    level = format_percent(analysis.config.confidence_level)
+def _columns(analysis: LeaderboardAnalysis) -> list[ReportColumn]:
+    entries, places = analysis.entries, mean_decimals(analysis)
+    intervals = [entry.interval for entry in entries]
+    models = [entry.model for entry in entries]
     columns = [
-        ReportColumn("rank", [format_ranks(entry.rank_low, entry.rank_high) for entry in entries], right=True),
-        ReportColumn("model", [entry.model for entry in entries], shortens="middle"),
+        rank_column([(entry.rank_low, entry.rank_high) for entry in entries]),
+        ReportColumn("model", models, shortens="middle"),
     ]
     if any(not isnan(entry.mean) for entry in entries):
-        intervals = [format_interval(entry.interval, places) for entry in entries]
+        means = [entry.mean for entry in entries]
         columns += [
-            ReportColumn("mean", [format_value(entry.mean, places) for entry in entries], right=True),
-            ReportColumn(f"{level} interval", intervals, right=True, rank=2),
+            ReportColumn("mean", [format_value(mean, places) for mean in means], right=True, values={"mean": means}),
+            interval_column([format_interval(interval, places) for interval in intervals], intervals),
         ]
+    columns.append(status_column(_statuses(analysis)))
     if len(analysis.table.datasets) == 1:
         return columns
-    firsts = [str(entry.first_places) for entry in entries]
-    return [
-        *columns,
-        ReportColumn("Borda", _half_steps([entry.borda for entry in entries]), right=True, rank=1),
-        ReportColumn("median rank", _half_steps([entry.median_rank for entry in entries]), right=True, rank=3),
-        ReportColumn(f"best on (of {len(analysis.table.datasets)})", firsts, right=True, rank=4),
+    borda, median_ranks = [entry.borda for entry in entries], [entry.median_rank for entry in entries]
+    is_primary = analysis.aggregate == "borda"
+    columns += [
+        _number_column("Borda", _half_steps(borda), borda, rank=0 if is_primary else 3),
+        _number_column("median rank", _half_steps(median_ranks), median_ranks, rank=5),
     ]
+    firsts = [entry.first_places for entry in entries]
+    head = f"best on (of {len(analysis.table.datasets)})"
+    return [*columns, _number_column(head, list(map(str, firsts)), firsts, rank=4)]
 
 
-def summary_lines(analysis: LeaderboardAnalysis) -> list[str]:
-    """One line each about adjacent ranks, other aggregates, single data sets and missing scores."""
-    return [line for line in (_ranks_line(analysis), _order_line(analysis), _source_line(analysis)) if line]
+def _number_column(head: str, cells: Sequence[str], values: Sequence[float], rank: int) -> ReportColumn:
+    return ReportColumn(head, cells, right=True, rank=rank, values={head: values})
+
+
+def _statuses(analysis: LeaderboardAnalysis) -> list[str]:
+    """Whether each model is significantly worse than the first one; nothing for the first one itself."""
+    first, *others = analysis.primary.order.tolist()
+    worse = analysis.primary.separation[:, first] == 1
+    return ["", *(WORSE if worse[model] else TIED for model in others)]
+
+
+def _needed_line(analysis: LeaderboardAnalysis) -> str:
+    """How many data sets would show that the first model is better than the next one that could be first."""
+    needed, n = analysis.datasets_needed, len(analysis.table.datasets)
+    if needed is None or not needed.value > n:
+        return ""
+    first, second, *_ = analysis.tied_for_first
+    power = format_percent(POWER)
+    return (
+        f"About {about(needed.value)} data sets would be needed to distinguish {first} from {second} ({power} power)."
+    )
 
 
 def _ranks_line(analysis: LeaderboardAnalysis) -> str:
     pairs, separated = analysis.adjacent, analysis.separated
     uncorrected = sum(pair.p < analysis.config.alpha for pair in pairs)
-    models = analysis.table.models
-    names = [f"{models[pair.better]} above {models[pair.worse]}" for pair in separated]
-    listed = f": {join_names(names)}" if names else ""
     without = f" ({uncorrected} without the correction)" if analysis.config.correction != "none" else ""
-    return f"Models at adjacent ranks that differ significantly: {len(separated)} of {len(pairs)}{without}{listed}."
+    return f"Models at adjacent ranks that differ significantly: {len(separated)} of {len(pairs)}{without}."
 
 
 def _order_line(analysis: LeaderboardAnalysis) -> str:
-    if len(analysis.table.datasets) == 1:
-        return ""
+    """Whether another model is first by another aggregate, or without a data set."""
     models = analysis.table.models
     first = analysis.entries[0].model
-    taus = []
-    for name, change in analysis.by_aggregate.items():
-        other = f" ({models[change.first]} first)" if models[change.first] != first else ""
-        taus.append(f"{AGGREGATE_TITLES[name]}{other}: {_tau(change)}")
-    sentences = [f"Kendall's tau with the order by {', by '.join(taus)}."] if taus else []
+    others = {AGGREGATE_TITLES[name]: models[change.first] for name, change in analysis.by_aggregate.items()}
+    sentences = [f"By {title}, {model} is first." for title, model in others.items() if model != first]
     changing = {
         name: models[change.first]
         for name, change in zip(analysis.table.datasets, analysis.without_dataset, strict=False)
@@ -136,10 +155,8 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
     }
     if changing:
         sentences.append(_other_leaders(changing))
-    elif analysis.without_dataset:
-        lowest = min(change.tau for change in analysis.without_dataset)
-        least = format_value(lowest, 2)
-        sentences.append(f"{first} stays first whichever data set is left out (tau at least {least}).")
+    elif analysis.without_dataset and not any(isnan(change.tau) for change in analysis.without_dataset):
+        sentences.append(f"{first} stays first if any one data set is left out.")
     return " ".join(sentences)
 
 
@@ -155,18 +172,25 @@ def _other_leaders(changing: Mapping[str, str]) -> str:
 
 
 def _source_line(analysis: LeaderboardAnalysis) -> str:
-    gaps = int(analysis.source.missing.sum())
-    missing = f"Missing scores: {gaps} of {analysis.source.scores.size:,} cells" if gaps else ""
-    return " ".join(f"{part}." for part in [missing, *map(capitalised, analysis.table.notes)] if part)
+    """The missing scores, and what was left out; the decision has the number of complete data sets."""
+    source, table = analysis.source, analysis.table
+    names = join_names([source.models[row] for row in np.flatnonzero(source.missing.any(axis=1))])
+    missing = f"Missing scores: {source.missing.sum()} of {source.scores.size:,} cells ({names})" if names else ""
+    notes = source.notes if len(table.models) == len(source.models) else table.notes
+    return " ".join(f"{part}." for part in [missing, *map(capitalised, notes)] if part)
 
 
 def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     """How the intervals and tests were computed."""
     config = analysis.config
     level = format_percent(config.confidence_level)
-    resampled = {"datasets": "data sets", "units": "units within the data sets", "both": "data sets and their units"}
+    resampled = {
+        "datasets": "data sets",
+        "units": "examples within the data sets",
+        "both": "data sets and their examples",
+    }
     if len(analysis.table.datasets) == 1 and analysis.resample == "datasets":
-        return ["A single data set without scores per unit cannot be resampled, so all ranks remain possible."]
+        return ["A single data set without a score per example cannot be resampled, so all ranks remain possible."]
     by_fallback = analysis.aggregate == "borda" and not analysis.table.is_comparable
     reason = "Scores have different scales, so models" if by_fallback else "Models"
     overlap = "may overlap although the paired difference of two models is significant."
@@ -196,21 +220,22 @@ def _adjacent_section(analysis: LeaderboardAnalysis) -> Section:
         ReportColumn(heading, [format_p(pair.p_adjusted) for pair in pairs], right=True),
         ReportColumn("significant", ["yes" if pair in separated else "no" for pair in pairs], right=True, rank=2),
     ]
-    return Section.of_table(f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}", columns)
+    title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
+    return Section.of_table(title, columns, _ranks_line(analysis))
 
 
 DATASET_HEADS = ("without data set", "tau", "first", "largest move")
 
 
-def _dataset_section(analysis: LeaderboardAnalysis, n_shown: int | None) -> list[Section]:
+def _dataset_section(analysis: LeaderboardAnalysis) -> list[Section]:
     """The data sets without which the order changes most."""
     if not analysis.without_dataset:
         return []
-    rows = dataset_rows(analysis)
-    cells = list(zip(*rows[:n_shown], strict=True))
+    cells = list(zip(*dataset_rows(analysis), strict=True))
     columns = [ReportColumn(head, cells[at], rank=(0, 0, 1, 2)[at]) for at, head in enumerate(DATASET_HEADS)]
-    shown = f"; {n_shown} of {len(rows)} data sets" if n_shown is not None and len(rows) > n_shown else ""
-    return [Section.of_table(f"Order without one data set, largest change first{shown}", columns)]
+    taus = [f"by {AGGREGATE_TITLES[name]} {_tau(change)}" for name, change in analysis.by_aggregate.items()]
+    note = f"Kendall's tau of this order with that {', '.join(taus)}." if taus else ""
+    return [Section.of_table("Order without one data set, largest change first", columns, note)]
 
 
 def dataset_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
@@ -317,6 +342,7 @@ def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
         analysis.verdict(),
         layers,
         width=LEADERBOARD_WIDTH,
+        fluid=True,
         height=row_step(len(rows)),
         data={"values": rows},
     )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import isfinite
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import isfinite, isnan, nan
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from equipoise.checks.base import join_names, pluralize
+from equipoise.domains.bench.base_data import ISSUES
 from equipoise.domains.bench.results import NEGLIGIBLE_SECONDS, TIME_TOLERANCE
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError
@@ -20,6 +19,8 @@ from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.progress import portion
 from equipoise.report.answer import (
+    MAX_ROWS,
+    METRIC_RANK,
     TIED,
     WORSE,
     Answer,
@@ -27,43 +28,38 @@ from equipoise.report.answer import (
     cheapest_sentence,
     comparison_answer,
     failure_line,
+    interval_column,
+    metric_column,
+    rank_column,
     single_answer,
+    status_column,
 )
-from equipoise.report.charts.chart import LIGHT, Chart, chart, series_style
-from equipoise.report.charts.marks import (
-    line,
-    log_axis,
-    log_scale,
-    position,
-    scale_axis,
-    series_labels,
-    series_points,
-    vertical_intervals,
-    with_grid,
-)
+from equipoise.report.build_view import data_and_dates
+from equipoise.report.charts.chart import Chart, unique_names, write_charts
+from equipoise.report.charts.curves import cost_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
-from equipoise.report.sections import axis_scale
-from equipoise.report.tables import cost_report_columns
+from equipoise.report.sections import axis_scale, to_value
+from equipoise.report.tables import COST_RANK, cost_columns, cost_report_columns
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, findings_section, heading
 from equipoise.report.view import View
+from equipoise.report.view_model import Leaderboard, LeaderboardRow, Value
 from equipoise.runs.experiment_folder import RESULTS, folder_names
-from equipoise.stats.formatting import format_percent, format_ranks, format_value, metric_heading
+from equipoise.runs.manifest import read_manifest
+from equipoise.stats.formatting import format_percent, format_value
+from equipoise.stats.intervals import Interval
 from equipoise.stats.verdict import Vocabulary, name_list
-from equipoise.tuning.grid import pareto_front
 
 if TYPE_CHECKING:
+    from equipoise.domains.bench.base_data import BenchData
     from equipoise.domains.bench.results import Aggregate, BenchComparison, DataComparison
-    from equipoise.report.charts.marks import Row
+    from equipoise.report.view import RunsView
 
 
 MAX_METRICS = 3
 """Further metrics that the table of a data set shows."""
-MAX_NAMES = 4
 CHANCE_TOLERANCE = 1e-12
 """Rounding errors of a chance level."""
-MAX_DATASETS = 5
-"""Data sets that the answer of a suite describes; -v shows all."""
 DETAILS = "Details: add -v."
 
 
@@ -82,9 +78,7 @@ def answer_parts(views: Sequence[View], *, verbose: bool = False, quiet: bool = 
     parts: list[Part] = []
     for view in views:
         parts += [*([Paragraph("")] if parts else []), heading(view.title), Paragraph("")]
-        # The title has the kind and the size; the note has the same and the issues.
-        notes = tuple(note for note in view.answer.notes if note != f"{view.title}.")
-        parts += replace(view.answer, notes=notes).parts(quiet=quiet, verbose=True)
+        parts += view.answer.parts(quiet=quiet, verbose=True)
         # The other findings of the suite are those of its data sets, which follow.
         follow = [finding for later in views[1:] for finding in later.answer.findings] if view is views[0] else []
         if not quiet:
@@ -100,29 +94,47 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
     names = [row.system for row in suite.rows]
     level, count = format_percent(suite.confidence_level), len(comparison.datasets)
     columns = (
-        ReportColumn("rank", [format_ranks(*row.rank_range) for row in suite.rows]),
+        rank_column([row.rank_range for row in suite.rows]),
         ReportColumn("system", names, shortens="middle"),
-        ReportColumn("mean", [f"{row.mean_score:.3f}" for row in suite.rows], right=True),
-        ReportColumn(f"{level} interval", [_ends(row.score_interval) for row in suite.rows], right=True, rank=1),
-        ReportColumn("vs. best", [_status(suite, name) for name in names], rank=2),
+        ReportColumn(
+            "mean",
+            [f"{row.mean_score:.3f}" for row in suite.rows],
+            right=True,
+            values={"mean": [row.mean_score for row in suite.rows]},
+        ),
+        interval_column(
+            [_ends(row.score_interval) for row in suite.rows],
+            [Interval(*row.score_interval, suite.confidence_level) for row in suite.rows],
+        ),
+        status_column([_status(suite, name) for name in names]),
         *(
-            ReportColumn(dataset.data.name, [_marked(dataset, name) for name in names], right=True, rank=3)
-            for dataset in comparison.datasets
+            ReportColumn(
+                dataset.data.name,
+                [_marked(dataset, name) for name in names],
+                right=True,
+                rank=COST_RANK - len(comparison.datasets) + place,  # the last ones are dropped first
+                values={dataset.data.name: [dataset.score(name) for name in names]},
+            )
+            for place, dataset in enumerate(comparison.datasets)
         ),
         *cost_report_columns(names, {name: _mean_cost(comparison, name) for name in names}),
     )
     metrics = ", ".join(dict.fromkeys(dataset.data.primary for dataset in comparison.datasets))
     notes = [
-        f"Mean over {count} data sets ({metrics}); * marks scores that are not significantly worse than the best on "
-        f"that data set. {_first_places(comparison, suite)}",
+        "* not significantly worse than the best on that data set.",
         _other_datasets(suite),
-        *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),
+        *_input_notes([dataset.data for dataset in comparison.datasets]),
         *_dropped(comparison),
         *_skipped(comparison),
     ]
     if suite.incomplete:
-        were = "was" if len(suite.incomplete) == 1 else "were"
-        notes.append(f"Not in this table: {join_names(suite.incomplete)}, which {were} not scored on all data sets.")
+        notes.append(f"Not in this table: {join_names(suite.incomplete)} (not scored on all data sets).")
+    explanation = [
+        f"Mean over {count} data sets ({metrics}). {_first_places(comparison, suite)}",
+        f"On other data sets like these, the {level} interval of the mean of {suite.leader} is "
+        f"{_ends(suite.rows[0].interval_elsewhere)} (Student's t over data sets).",
+        *_about_dropped(comparison),
+    ]
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(
         headline,
@@ -132,6 +144,8 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
         findings=comparison.findings,
         details=DETAILS,
         explains_codes=True,
+        explanation="\n".join(explanation),
+        max_rows=MAX_ROWS,
     )
     return View(title="All data sets", answer=answer)
 
@@ -169,11 +183,7 @@ def _other_datasets(suite: Aggregate) -> str:
     verb = "is" if len(worse) == 1 else "are"
     leader = suite.leader
     shown = f"{name_list(worse)} {verb} significantly worse" if worse else f"no difference from {leader} is significant"
-    level, interval = format_percent(suite.confidence_level), _ends(suite.rows[0].interval_elsewhere)
-    return (
-        f"On other data sets like these, {shown}, and the {level} interval of the mean of "
-        f"{leader} is {interval} (Student's t over data sets)."
-    )
+    return f"On other data sets like these, {shown}."
 
 
 def _status(suite: Aggregate, name: str) -> str:
@@ -192,9 +202,13 @@ def _ends(interval: tuple[float, float]) -> str:
 
 
 def _mean_cost(comparison: BenchComparison, name: str) -> dict[str, float | None]:
-    costs = [
-        system.cost.to_dict() for dataset in comparison.datasets for system in dataset.systems if system.name == name
-    ]
+    return mean_costs(
+        [system.cost.to_dict() for dataset in comparison.datasets for system in dataset.systems if system.name == name]
+    )
+
+
+def mean_costs(costs: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """The mean of each cost over the data sets on which it is known."""
     means: dict[str, float | None] = {}
     for key in costs[0]:
         known = [value for cost in costs if (value := cost[key]) is not None]
@@ -208,22 +222,24 @@ def _mean_cost(comparison: BenchComparison, name: str) -> dict[str, float | None
 
 def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
     names, data = dataset.order, dataset.data
-    further = [name for name in data.metrics[1:] if name in dataset.systems[0].result.estimates][:MAX_METRICS]
+    further = [name for name in data.metrics[1:] if name in dataset.systems[0].result.estimates]
     columns = [
-        ReportColumn(
-            metric, [format_value(dataset.result(name)[metric].value, 3) for name in names], right=True, rank=3
+        metric_column(
+            metric,
+            [format_value(dataset.result(name)[metric].value, 3) for name in names],
+            [dataset.result(name)[metric] for name in names],
+            rank=METRIC_RANK + place,
         )
-        for metric in further
+        for place, metric in enumerate([name for name in further if not _is_certain(dataset, name)][:MAX_METRICS])
     ]
     is_only_dataset = comparison.aggregate is None
     options = AnswerOptions(
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
         baseline="",
-        score_note=RANDOM_NOTE if RANDOM in names else "",
+        score_note=f"Random vectors score {dataset.score(RANDOM):.3f}." if RANDOM in names else "",
         notes=(
-            _data_note(dataset),
-            *_certain_metrics(dataset, further),
+            *_input_notes([data]),
             *_tuning_notes(dataset),
             *((*_dropped(comparison), *_skipped(comparison)) if is_only_dataset else ()),
         ),
@@ -241,23 +257,27 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
         if not comparison.decision.above_random:
             headline = _NOT_ABOVE_RANDOM.format(metric=data.primary)
         answer = replace(answer, headline=_with_cheapest(comparison, headline))
+    more = [f"{data.columns}." if data.columns.columns else "", "; ".join(map(str, data.issues)), answer.explanation]
+    more += _about_dropped(comparison) if is_only_dataset else []
+    answer = replace(answer, explanation="\n".join(filter(None, more)))
     return View(title=f"{data.name}: {data.kind}, {data.size}", answer=answer)
 
 
-def _data_note(dataset: DataComparison) -> str:
-    data = dataset.data
-    return f"{data.name}: {'; '.join([f'{data.kind}, {data.size}', *map(str, data.issues)])}."
+def _input_notes(suite: Iterable[BenchData]) -> list[str]:
+    """The columns of data sets with others that could have been meant, and the issues of the rows without their ids."""
+    notes, issues = [], []
+    for data in suite:
+        if data.columns.others:
+            notes.append(f"{data.name}: {data.columns}.")
+        if data.issues:
+            rows = ", ".join(f"{ISSUES[issue.code][0]} ({issue.count:,})" for issue in data.issues)
+            issues.append(f"{data.name}: {rows}")
+    return [*notes, *([f"{'; '.join(issues)}."] if issues else [])]
 
 
-def _certain_metrics(dataset: DataComparison, names: Sequence[str]) -> list[str]:
-    """The metrics that any system maximises, such as R@100 on 64 documents: checks of scores leave these out."""
-    chances = {name: dataset.systems[0].result[name].chance for name in names}
-    certain = [name for name, chance in chances.items() if chance >= 1 - CHANCE_TOLERANCE]
-    if not certain:
-        return []
-    levels = "chance level" if len(certain) == 1 else "chance levels"
-    verb = "is" if len(certain) == 1 else "are"
-    return [f"The {levels} of {name_list(certain)} {verb} 1, so every system has the maximum score."]
+def _is_certain(dataset: DataComparison, metric: str) -> bool:
+    """Whether any system has the maximum, as of R@100 on 64 documents: checks of scores leave such metrics out."""
+    return dataset.systems[0].result[metric].chance >= 1 - CHANCE_TOLERANCE
 
 
 def _tuning_notes(dataset: DataComparison) -> list[str]:
@@ -277,7 +297,6 @@ def _tuning_notes(dataset: DataComparison) -> list[str]:
 
 # Shared sentences.
 
-RANDOM_NOTE = f"The baseline {RANDOM} uses random vectors."
 _NOT_ABOVE_RANDOM = (
     "No system is significantly better than random vectors on {metric}, so these data cannot show which system is "
     "best. Use more data."
@@ -285,25 +304,35 @@ _NOT_ABOVE_RANDOM = (
 
 
 def _with_cheapest(comparison: BenchComparison, headline: str) -> str:
-    """The headline, and the cheapest system that is not significantly worse."""
-    decision, sentences = comparison.decision, [headline]
-    if decision.above_random and decision.cheapest != decision.best:
-        faster = _times_faster(comparison, decision.cheapest, decision.best)
-        sentences.append(cheapest_sentence(decision.cheapest, decision.best, faster))
-    return " ".join(sentences)
+    """The headline, and the cheapest system if several could be best."""
+    decision = comparison.decision
+    if not decision.above_random or len(decision.could_be_best) < 2:
+        return headline
+    faster = _times_faster(comparison, decision.cheapest, decision.best)
+    return f"{headline} {cheapest_sentence(decision.cheapest, faster)}"
 
 
 def _dropped(comparison: BenchComparison) -> list[str]:
-    """The systems that can be dropped, separated by semicolons: a name may contain commas."""
+    """The systems that can be dropped, by the system that is better."""
     decision = comparison.decision
-    if not decision.above_random or not decision.dropped:
+    if not decision.above_random:
         return []
-    shown = [f"{name} ({better})" for name, better in list(decision.dropped.items())[:MAX_NAMES]]
-    more = f" and {len(decision.dropped) - MAX_NAMES} more" if len(decision.dropped) > MAX_NAMES else ""
+    names: dict[str, list[str]] = {}
+    for name, better in decision.dropped.items():
+        names.setdefault(better, []).append(name)
     return [
-        f"Can be dropped: {'; '.join(shown)}{more}. The system in parentheses is significantly better, costs no more, "
-        f"takes at most {TIME_TOLERANCE:g} times as long per text (times below {1000 * NEGLIGIBLE_SECONDS:g} ms count "
-        "as equal), and needs no more bytes per vector."
+        f"{better} is significantly better and no more expensive than {name_list(worse)}."
+        for better, worse in names.items()
+    ]
+
+
+def _about_dropped(comparison: BenchComparison) -> list[str]:
+    """What ``_dropped`` means by the costs."""
+    if not _dropped(comparison):
+        return []
+    return [
+        f"No more expensive: the price is not higher, each text takes at most {TIME_TOLERANCE:g} times as long (times "
+        f"below {1000 * NEGLIGIBLE_SECONDS:g} ms count as equal), and no more bytes per vector are needed."
     ]
 
 
@@ -329,63 +358,6 @@ def _failures(comparison: BenchComparison) -> str:
 
 def _skipped(comparison: BenchComparison) -> list[str]:
     return [f"Not evaluated: {'; '.join(comparison.skipped)}."] if comparison.skipped else []
-
-
-WIDTH, HEIGHT = 500, 280
-
-
-@dataclass(frozen=True, slots=True)
-class CostPoint:
-    """One system: seconds per 1,000 texts, the score, and its interval."""
-
-    system: str
-    seconds: float
-    score: float
-    low: float
-    high: float
-
-
-def cost_chart(points: Sequence[CostPoint], metric: str, name: str = "cost") -> Chart:
-    """Score by time per text; the line is the Pareto front."""
-    times, scores = [point.seconds for point in points], [point.score for point in points]
-    front = [points[index] for index in pareto_front(np.array(times), np.array(scores))]
-    scale = log_scale(min(times) / 1.5, max(times) * 1.5)
-    x = with_grid(log_axis(scale.low, scale.high, scale.ticks, "seconds per 1,000 texts (logarithmic)"))
-    y_scale = axis_scale([], [end for point in points for end in (point.low, point.high)])
-    y = with_grid(scale_axis(y_scale, metric))
-    where = position(x, y, "cost", "value")
-    rows = [_row(point, index) for index, point in enumerate(points)]
-    steps: list[Row] = [{"cost": point.seconds, "value": point.score} for point in front]
-    heights = [(y_scale.high - point.score) / (y_scale.high - y_scale.low) * HEIGHT for point in points]
-    layers = [
-        line([*steps, {**steps[-1], "cost": scale.high}], where, LIGHT["chance"], interpolate="step-after"),
-        *(vertical_intervals([row], x, y, "cost", stroke=row["fill"], strokeWidth=1.4) for row in rows),
-        *(series_points([row], where, row["fill"], row["shape"], size=80) for row in rows),
-        *series_labels([point.system for point in points], heights, WIDTH),
-    ]
-    listed = ", ".join(point.system for point in front)
-    return chart(
-        name,
-        f"{metric_heading(metric)} by seconds per 1,000 texts",
-        f"The Pareto front of {metric} and time per text: {listed}.",
-        layers,
-        subtitle="Line: the best score at or below each time. Error bars are intervals.",
-        width=WIDTH,
-        height=HEIGHT,
-    )
-
-
-def _row(point: CostPoint, index: int) -> Row:
-    color, shape = series_style(index)
-    return {
-        "cost": point.seconds,
-        "value": point.score,
-        "low": point.low,
-        "high": point.high,
-        "fill": color,
-        "shape": shape,
-        "tooltip": f"{point.system}: {point.score:.3f} at {point.seconds:.3g} seconds per 1,000 texts",
-    }
 
 
 # The page of a benchmark: the answer, quality against cost, and every data set.
@@ -418,15 +390,33 @@ def write_suite_page(
     target = Path(output)
     names = [dataset["name"] for dataset in content["datasets"]]
     places, runs = folder_names(names), list(runs)
-    links: dict[str, str] = {}
+    links = {name: f"{target.stem}-{places[name]}{target.suffix or '.html'}" for name in names}
+    reports: dict[str, RunsView] = {}
     for number, name in enumerate(names):
         progress(f"writing {name}")
-        page = target.with_name(f"{target.stem}-{places[name]}{target.suffix or '.html'}")
+        related = (("all data sets", target.name), *((other, links[other]) for other in names if other != name))
+        chosen = replace(
+            options,
+            title=f"{options.title}: {name}" if options.title else "",
+            charts_folder=None if options.charts_folder is None else Path(options.charts_folder) / places[name],
+            related=related,
+        )
         with portion(number / (len(names) + 1), (number + 1) / (len(names) + 1)):
-            write_report([("", run) for run in runs if run.parent.name == places[name]], page, options)
-        links[name] = page.name
+            group = [("", run) for run in runs if run.parent.name == places[name]]
+            reports[name] = write_report(group, target.with_name(links[name]), chosen)
     progress("writing the page")
-    write_text(target, suite_html(content, links, charts=options.charts, notes=options.folder_notes))
+    if options.charts_folder is not None:
+        write_charts([chart for view in suite_views(content) for chart in view.charts], options.charts_folder)
+    text = suite_html(
+        content,
+        links,
+        reports=reports,
+        charts=options.charts,
+        notes=options.folder_notes,
+        title=options.title,
+        subtitle=data_and_dates([read_manifest(run) for run in runs]),
+    )
+    write_text(target, text)
     return View.from_dict(content["answers"][0]).answer.headline
 
 
@@ -434,64 +424,103 @@ def suite_html(
     content: Mapping[str, Any],
     links: Mapping[str, str] | None = None,
     *,
+    reports: Mapping[str, RunsView] | None = None,
     charts: bool = True,
     notes: Sequence[str] = (),
+    title: str = "",
+    subtitle: str = "",
 ) -> str:
-    """The page of ``BenchComparison.to_dict()``; ``links`` are the full reports by data set, ``notes`` come first."""
+    """The page of ``BenchComparison.to_dict()``.
+
+    ``links`` and ``reports`` are the full reports by data set, ``notes`` come first.
+    """
+    views = suite_views(content)
+    datasets = content["datasets"]
+    titles = dict(zip((dataset["name"] for dataset in datasets), views[-len(datasets) :], strict=True))
+    return render_views(
+        title or _suite_title(content, views),
+        views,
+        links={titles[name].title: file for name, file in (links or {}).items()},
+        reports={titles[name].title: report for name, report in (reports or {}).items()},
+        charts=charts,
+        notes=notes,
+        subtitle=subtitle,
+    )
+
+
+def _suite_title(content: Mapping[str, Any], views: Sequence[View]) -> str:
+    if content["aggregate"] is None:
+        return f"Benchmark: {views[0].title}"
+    n_systems = pluralize(len(content["aggregate"]["rows"]), "system")
+    return f"Benchmark: {len(content['datasets'])} data sets, {n_systems}"
+
+
+def suite_views(content: Mapping[str, Any]) -> list[View]:
+    """The views of a stored benchmark with the charts of quality against cost; their names are unique."""
     views = [View.from_dict(view) for view in content["answers"]]
     datasets = content["datasets"]
-    n_suite = len(views) - len(datasets)  # 1 if there is an aggregate, else 0
-    points = [suite_points(content)] * n_suite + [data_points(dataset) for dataset in datasets]
-    metrics = ["mean score"] * n_suite + [dataset["primary"] for dataset in datasets]
-    drawn = [
-        view.with_charts([cost_chart(shown, metric, f"cost-{number}")], "Quality and cost") if len(shown) > 1 else view
-        for number, (view, shown, metric) in enumerate(zip(views, points, metrics, strict=True))
-    ]
-    pages = {
-        view.title: links[dataset["name"]]
-        for view, dataset in zip(views[n_suite:], datasets, strict=True)
-        if links and dataset["name"] in links
-    }
-    subject = views[0].title
-    if n_suite:
-        subject = f"{len(datasets)} data sets, {pluralize(len(content['aggregate']['rows']), 'system')}"
-    return render_views(f"Benchmark: {subject}", drawn, links=pages, charts=charts, notes=notes)
-
-
-def data_points(dataset: Mapping[str, Any]) -> list[CostPoint]:
-    """The systems of a data set whose cost is known."""
-    points = []
-    for system in dataset["systems"]:
-        rate = system["cost"].get("documents_per_second")
-        estimate = next(item for item in system["estimates"] if item["metric"] == dataset["primary"])
-        if rate and estimate["value"] is not None:
-            low, high = (estimate["interval"][end] for end in ("low", "high"))
-            value = float(estimate["value"])
-            points.append(
-                CostPoint(
-                    system["name"], 1000 / rate, value, value if low is None else low, value if high is None else high
-                )
-            )
-    return points
-
-
-def suite_points(content: Mapping[str, Any]) -> list[CostPoint]:
-    """The systems of the aggregate whose cost is known on every data set."""
-    if content.get("aggregate") is None:
-        return []
-    times: dict[str, list[float]] = {}
-    for dataset in content["datasets"]:
-        for point in data_points(dataset):
-            times.setdefault(point.system, []).append(point.seconds)
-    count = len(content["datasets"])
+    charts = [list(_dataset_charts(dataset)) for dataset in datasets]
+    if content["aggregate"] is not None:
+        charts.insert(0, list(_suite_charts(content)))
+    named = iter(unique_names([chart for drawn in charts for chart in drawn]))
     return [
-        CostPoint(
-            row["system"],
-            sum(times[row["system"]]) / count,
-            row["mean_score"],
-            row["score_interval"][0],
-            row["score_interval"][1],
-        )
-        for row in content["aggregate"]["rows"]
-        if len(times.get(row["system"], ())) == count
+        view.with_charts([next(named) for _ in drawn], "Quality and cost")
+        for view, drawn in zip(views, charts, strict=True)
     ]
+
+
+def _suite_charts(content: Mapping[str, Any]) -> Iterator[Chart]:
+    """The mean score over the mean costs of the systems in the aggregate."""
+    rows = content["aggregate"]["rows"]
+    costs = {
+        row["system"]: mean_costs(
+            [
+                system["cost"]
+                for dataset in content["datasets"]
+                for system in dataset["systems"]
+                if system["name"] == row["system"]
+            ]
+        )
+        for row in rows
+    }
+    values = {row["system"]: (row["mean_score"], *row["score_interval"]) for row in rows}
+    level = content["datasets"][0]["systems"][0]["estimates"][0]["interval"]["confidence_level"]
+    yield from _cost_charts("mean score", values, costs, level)
+
+
+def _dataset_charts(dataset: Mapping[str, Any]) -> Iterator[Chart]:
+    """The primary metric of a data set over the costs."""
+    estimates = {
+        system["name"]: next(item for item in system["estimates"] if item["metric"] == dataset["primary"])
+        for system in dataset["systems"]
+    }
+    values = {
+        name: (estimate["value"], *(estimate["interval"][end] for end in ("low", "high")))
+        for name, estimate in estimates.items()
+    }
+    costs = {system["name"]: system["cost"] for system in dataset["systems"]}
+    level = next(iter(estimates.values()))["interval"]["confidence_level"]
+    yield from _cost_charts(dataset["primary"], values, costs, level)
+
+
+def _cost_charts(
+    metric: str,
+    values: Mapping[str, tuple[float | None, float | None, float | None]],
+    costs: Mapping[str, Mapping[str, float | None]],
+    confidence_level: float,
+) -> Iterator[Chart]:
+    """The systems with their scores and the ends of the intervals, over each of their costs."""
+    scores = {name: _score_value(ends, confidence_level) for name, ends in values.items()}
+    rows = tuple(LeaderboardRow(name, score, "", "", None, "") for name, score in scores.items())
+    board = Leaderboard(
+        metric, "up", "fraction", format_percent(confidence_level), axis_scale(scores.values()), rows, caption=""
+    )
+    yield from cost_charts(board, cost_columns(list(values), costs))
+
+
+def _score_value(ends: tuple[float | None, float | None, float | None], confidence_level: float) -> Value:
+    """A score and its interval from JSON."""
+    value, low, high = (nan if number is None else number for number in ends)
+    known = not isnan(low + high)
+    interval = Interval(low, high, confidence_level) if known else Interval.unknown("unknown")
+    return to_value(value, interval, 3)

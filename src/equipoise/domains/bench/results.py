@@ -89,8 +89,13 @@ class DataComparison:
 
     @property
     def tied_with_leader(self) -> list[str]:
-        """The systems that are not significantly worse than the leader."""
-        return [] if self.comparison is None else list(self.comparison.tied_with_leader)
+        """The systems that are not known to be worse than the leader: not significantly, or not tested."""
+        return [] if self.comparison is None else [*self.comparison.tied_with_leader, *self.comparison.untested]
+
+    @property
+    def could_be_best(self) -> tuple[str, ...]:
+        """The leader, and the tied systems for which the interval of the difference from it includes 0."""
+        return (self.leader,) if self.comparison is None else self.comparison.could_be_best
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -108,9 +113,11 @@ class DataComparison:
 class BenchDecision:
     """What follows from a benchmark.
 
-    ``tied`` are the systems that are not significantly worse than the ``best``. ``cheapest`` is the cheapest of both.
-    ``dropped`` maps a system to one that is significantly better and not more expensive. ``above_random`` is False if
-    random vectors are not significantly worse than the best: the data cannot decide.
+    ``tied`` are the systems that are not significantly worse than the ``best``. ``could_be_best`` are the best and
+    those of them for which the interval of the difference, not adjusted for the number of pairs, includes 0.
+    ``cheapest`` is the cheapest of these. ``dropped`` maps a system to one that is significantly better and not more
+    expensive, unless it is significantly better than that one on a data set. ``above_random`` is False if random
+    vectors are not significantly worse than the best: the data cannot decide.
     """
 
     best: str
@@ -118,6 +125,7 @@ class BenchDecision:
     cheapest: str
     dropped: Mapping[str, str]
     above_random: bool = True
+    could_be_best: tuple[str, ...] = ()
 
 
 NEGLIGIBLE_SECONDS = 0.0005
@@ -175,11 +183,12 @@ class BenchComparison:
 
     @cached_property
     def decision(self) -> BenchDecision:
-        """The best system, those not significantly worse, the cheapest of them, and what can be dropped."""
+        """The best system, those not significantly worse, the cheapest that could be best, and what can be dropped."""
         board = self.aggregate or self.datasets[0]
         best = board.leader
         tied = tuple(name for name in board.tied_with_leader if name != RANDOM)
-        cheapest = min((best, *tied), key=self._compared_cost)
+        candidates = tuple(name for name in board.could_be_best if name != RANDOM or name == best)
+        cheapest = min(candidates, key=self._compared_cost)
         above_random = best != RANDOM and RANDOM not in board.tied_with_leader
         ranked = [row.system for row in board.rows] if isinstance(board, Aggregate) else board.order
         dropped = {}
@@ -189,12 +198,13 @@ class BenchComparison:
             dominating = [other for other in ranked if self._is_better(other, name) and self._not_costlier(other, name)]
             if dominating:
                 dropped[name] = dominating[0]
-        return BenchDecision(best, tied, cheapest, dropped, above_random)
+        return BenchDecision(best, tied, cheapest, dropped, above_random, candidates)
 
     def _is_better(self, a: str, b: str) -> bool:
-        if self.aggregate is not None:
-            return self.aggregate.significant[a][b]
-        return a != b and self.datasets[0].is_better(a, b)
+        """Whether ``a`` is significantly better than ``b``, and significantly worse on no data set."""
+        if a == b or any(dataset.is_better(b, a) for dataset in self.datasets):
+            return False
+        return self.aggregate.significant[a][b] if self.aggregate is not None else self.datasets[0].is_better(a, b)
 
     def _not_costlier(self, a: str, b: str) -> bool:
         """Whether ``a`` costs no more than ``b``: price, time (within 25 %) and bytes; False if its time is unknown."""
@@ -327,6 +337,9 @@ class AggregateRow:
 class Aggregate:
     """The systems that were evaluated on every data set, best mean score first.
 
+    ``could_be_best`` are the leader and the tied systems for which the interval of the difference of the means, not
+    adjusted for the number of pairs, includes 0.
+
     ``significant[a][b]`` says whether the mean score of a is significantly above that of b on these data sets,
     ``significant_elsewhere`` whether it would be on other data sets like these. Intervals, ranks and tests are those
     of ``AggregateScores``.
@@ -335,6 +348,7 @@ class Aggregate:
     rows: tuple[AggregateRow, ...]
     datasets: tuple[str, ...]
     incomplete: tuple[str, ...]
+    could_be_best: tuple[str, ...]
     significant: dict[str, dict[str, bool]]
     significant_elsewhere: dict[str, dict[str, bool]]
     confidence_level: float
@@ -382,6 +396,7 @@ def aggregate(datasets: Sequence[DataComparison], config: StatsConfig) -> Aggreg
         tuple(rows),
         tuple(dataset.data.name for dataset in datasets),
         tuple(name for name in everyone if name not in names),
+        _could_be_best(observed, names),
         _significant(observed, names),
         _significant(resampled, names),
         config.confidence_level,
@@ -420,6 +435,16 @@ def _ends(scores: AggregateScores, place: int, bounds: tuple[float, float]) -> t
 def _ranks(scores: AggregateScores, place: int) -> tuple[int, int]:
     low, high = scores.rank_intervals[place].tolist()
     return low, high
+
+
+def _could_be_best(scores: AggregateScores, names: Sequence[str]) -> tuple[str, ...]:
+    best, *others = scores.order.tolist()
+    candidates = [
+        place
+        for place in others
+        if scores.separation[place, best] != 1 and scores.difference_interval(best, place).covers(0.0)
+    ]
+    return tuple(names[place] for place in (best, *candidates))
 
 
 def _significant(scores: AggregateScores, names: Sequence[str]) -> dict[str, dict[str, bool]]:

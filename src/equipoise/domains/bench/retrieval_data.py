@@ -18,6 +18,7 @@ from equipoise.domains.bench.base_data import (
     BenchObservation,
     EvaluatedSystem,
     IssueLog,
+    UsedColumns,
     require_rows,
     slices_of,
 )
@@ -103,7 +104,7 @@ class Retrieval(BenchData):
             parts = _from_positives(table_of(corpus, name=name), text, log)
         else:
             parts = _from_tables(corpus, queries, splits, text, log)
-        documents, texts, truth, slices = parts
+        documents, texts, truth, slices, self.columns = parts
         require_rows(list(truth), self.name, "queries", log)
         self.dataset = Dataset(self.name, documents, texts, truth, slices)
         first: dict[str, str] = {}
@@ -155,8 +156,15 @@ class Retrieval(BenchData):
         }
 
 
-Parts = tuple[dict[str, str], dict[str, str], dict[str, dict[str, float]], dict[str, dict[str, Any]]]
-"""Documents, queries, judgements and slices."""
+Parts = tuple[dict[str, str], dict[str, str], dict[str, dict[str, float]], dict[str, dict[str, Any]], UsedColumns]
+"""Documents, queries, judgements, slices, and the columns of a single table."""
+
+
+def _used_columns(table: ColumnTable, columns: Mapping[str, Sequence[str]], text: Sequence[str]) -> UsedColumns:
+    """The columns of a table of queries and positives."""
+    queries, positives, negatives = columns.values()
+    roles = () if text else columns
+    return UsedColumns.of(table, roles, queries=queries, documents=positives, negatives=negatives)
 
 
 def _from_tables(corpus: Any, queries: Any, qrels: Mapping[str, Any], text: Sequence[str], log: IssueLog) -> Parts:
@@ -169,6 +177,7 @@ def _from_tables(corpus: Any, queries: Any, qrels: Mapping[str, Any], text: Sequ
         {query: parts.queries[query] for query in relevant},
         relevant,
         {query: parts.properties[query] for query in relevant if parts.properties.get(query)},
+        UsedColumns(),
     )
 
 
@@ -180,7 +189,7 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
     truth: dict[str, dict[str, float]] = {}
     slices: dict[str, dict[str, Any]] = {}
     blank_rows, without_positive, repeated = [], [], []
-    properties = table.properties(used)
+    properties = table.properties(name for names in used.values() for name in names)
     number_of: dict[str, str] = {}
     for row, query in enumerate(queries):
         ids = [documents.setdefault(text, f"d{len(documents) + 1}") for text in positives[row]]
@@ -205,6 +214,7 @@ def _from_positives(table: ColumnTable, text: Sequence[str], log: IssueLog) -> P
         units,
         truth,
         {unit: values for unit, values in slices.items() if values},
+        _used_columns(table, used, text),
     )
 
 
@@ -261,7 +271,9 @@ class Reranking(BenchData):
         self._units = units
         self.issues = log.issues
         used_table = source.rows([str(row + 1) in units for row in range(len(queries))])
-        self.slices = slices_of(list(units), used_table.properties(used))
+        self.columns = _used_columns(source, used, text)
+        properties = used_table.properties(name for names in used.values() for name in names)
+        self.slices = slices_of(list(units), properties)
 
     @property
     def unit_ids(self) -> Sequence[str]:

@@ -35,7 +35,8 @@ class ScoreTable:
     ``lower`` are the data sets on which a lower score is better, ``accuracy`` those whose score is a share of units
     answered correctly. ``units`` are per-unit values by data set (units, models), NaN where a model has none; the
     scores are means over the units on which all models have a value. ``printed`` are the numbers with their digits by
-    (model, data set), ``notes`` how the table was read.
+    (model, data set), ``notes`` how the table was read. ``runs`` says that the scores come from run directories, and
+    ``tuned`` are the models among them whose parameters were tuned by cross-validation.
     """
 
     name: str
@@ -49,6 +50,8 @@ class ScoreTable:
     n_units: Mapping[str, int] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    runs: bool = False
+    tuned: tuple[str, ...] = ()
 
     @classmethod
     def from_units(cls, name: str, cells: Mapping[tuple[str, str], Mapping[str, float]]) -> ScoreTable:
@@ -66,7 +69,8 @@ class ScoreTable:
             scores[:, column] = _shared_means(values)
             if np.isnan(scores[:, column]).all():
                 raise PairingError(
-                    f"{name}: the models on {dataset} share no unit", hint="give the same unit ids for every model"
+                    f"{name}: the models on {dataset} share no example",
+                    hint="give the same ids of examples for every model",
                 )
             if list(ids) != [""]:
                 units[dataset] = values
@@ -143,8 +147,14 @@ class ScoreTable:
         _positions("data set", datasets, self.datasets)
         return replace(self, lower=self.lower | set(datasets))
 
-    def complete(self, policy: MissingPolicy = "datasets") -> ScoreTable:
-        """The table without missing cells: only complete data sets, only complete models, or an error."""
+    def complete(self, policy: MissingPolicy | None = None) -> ScoreTable:
+        """The table without missing cells: only complete data sets, only complete models, or an error.
+
+        By default the complete data sets are kept. Of run directories the complete models are kept, because a baseline
+        that does not apply to some kinds of data would remove these data sets.
+        """
+        if policy is None:
+            policy = "models" if self.runs and (~self.missing.any(axis=1)).sum() > 1 else "datasets"
         if policy not in MISSING_POLICIES:
             raise ParameterError(
                 f"missing={policy!r} is not known",
@@ -166,7 +176,8 @@ class ScoreTable:
         if policy == "datasets":
             note = f"only data sets with scores of all models are used: {len(full_columns)} of {len(columns)}"
         else:
-            note = f"only models with scores on all data sets are used: {len(full_rows)} of {len(rows)}"
+            others = [self.models[row] for row in np.setdiff1d(rows, full_rows).tolist()]
+            note = f"models without scores on all data sets are left out: {join_names(others)}"
         return self.take(*kept, note)
 
     def denominators(self) -> dict[str, tuple[int, ...]]:
@@ -240,8 +251,10 @@ def _missing_hint(n_datasets: int, n_models: int) -> str:
 
 
 LOWER_IS_BETTER = re.compile(
-    r"(?i)\b(?:wer|cer|ppl|perplexity|rmse|mae|mse|loss|error(?: rate)?|mean rank|latency|fid|bpb|ece|brier)\b"
+    r"(?i)(?<![a-z])(?:wer|cer|eer|ppl|perplexity|rmse|mae|mse|nll|loss|errors?|mean[ _]rank|latency|fid|bpb|ece|brier)"
+    r"(?![a-z])"
 )
+MISSING_CELLS_CODE = "EQ420"
 FEW_DATASETS_CODE = "EQ424"
 FEW_DATASETS = 6
 """With fewer data sets, no paired sign or randomisation test reaches p < 0.05: 2 / 2**5 is 0.0625."""
@@ -324,7 +337,10 @@ def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
     names = [name for name in table.datasets if name not in table.lower and LOWER_IS_BETTER.search(name)]
     if names:
         yield Observation(
-            Path(table.name).name, f"{join_names(names)}: higher scores are taken as better", evidence_names(names)
+            Path(table.name).name,
+            f"{join_names(names)}: higher scores are taken as better",
+            evidence_names(names),
+            title=f"higher scores are taken as better on {join_names(names)}; --lower {names[0]} changes it",
         )
 
 
@@ -358,12 +374,22 @@ def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
             possible = f"the smallest possible number is {sizes[0]:,}" if sizes else none
             cells = {model: table.printed.get((model, name)) for model in table.models}
             printed = [f"{model}: {cell.text}" for model, cell in cells.items() if cell is not None]
-            message = f"the printed accuracies are impossible with {pluralize(stated, 'unit')}; {possible}"
+            message = f"the printed accuracies are impossible with {pluralize(stated, 'example')}; {possible}"
             yield Observation(name, message, evidence_names(printed))
 
 
+def unaccounted_tuning(table: ScoreTable) -> Iterator[Observation]:
+    """EQ428: intervals of tuned systems without the uncertainty of the tuning."""
+    if table.tuned:
+        yield Observation(
+            Path(table.name).name,
+            f"the intervals do not include the uncertainty of the tuning of {join_names(table.tuned)}",
+            evidence_names(table.tuned),
+        )
+
+
 _FUNCTIONS = {
-    "EQ420": missing_cells,
+    MISSING_CELLS_CODE: missing_cells,
     "EQ421": mixed_scales,
     "EQ422": misplaced_cells,
     "EQ423": lower_is_better,
@@ -371,6 +397,7 @@ _FUNCTIONS = {
     "EQ425": unreadable_cells,
     "EQ426": impossible_accuracies,
     "EQ427": missing_units,
+    "EQ428": unaccounted_tuning,
 }
 CHECKS = declared_checks(
     "equipoise.domains.bench", {code: (ScoreTable, function) for code, function in _FUNCTIONS.items()}

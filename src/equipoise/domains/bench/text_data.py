@@ -12,6 +12,7 @@ from equipoise.domains.bench.base_data import (
     BenchObservation,
     EvaluatedSystem,
     IssueLog,
+    UsedColumns,
     require_rows,
     slices_of,
 )
@@ -80,6 +81,8 @@ class _PairTable(BenchData):
         first, second = text_columns(source, text)
         column = self._value_column(source, value)
         used = [first, second, *([column] if column else [])]
+        roles = () if text else ("text_a", "text_b")
+        self.columns = UsedColumns.of(source, roles, texts=[first, second], value=[column] if column else [])
         one, other = source.texts(first), source.texts(second)
         numbers = [0.0] * len(source) if column is None else self._numbers(source, column)
         rows, blank_rows, unscored, repeated = [], [], [], []
@@ -341,6 +344,8 @@ class _LabelTable(BenchData):
         log = IssueLog()
         text_columns = [source.column("text", text_name) for text_name in text] or [source.column("text")]
         label_column = source.column("label", label)
+        roles = ("label",) if text else ("text", "label")
+        self.columns = UsedColumns.of(source, roles, texts=text_columns, labels=[label_column])
         texts, labels = source.joined(text_columns), source.texts(label_column)
         split_column = source.find("split")
         splits = (

@@ -14,7 +14,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, engine_options, executor_context
-from equipoise.cli.output import Output, after_comparison, pass_output, suggestion
+from equipoise.cli.output import Output, pass_output
 from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.errors import ParameterError
 from equipoise.types import Severity, with_label
@@ -22,6 +22,7 @@ from equipoise.types import Severity, with_label
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.concepts.results import ConceptEvaluation
+    from equipoise.report.view import View
     from equipoise.runs.executors import Executor
 
 COMMANDS = {
@@ -49,19 +50,23 @@ def concepts() -> None:
 RUN_HELP = """
 \b
   eq concepts run --models minilm wordllama -o results/
-  eq concepts run --models minilm use --data my_concepts/ --task similarity --task clustering
+  eq concepts run my_concepts/ --models minilm use --task similarity --task clustering
 
 Score sentence embedding models on a concept set: similarity, clustering, entity typing, link prediction and
 embedding quality. For each of the first four tasks, the model that scores best on labelled data is recommended,
 unless its score is at chance level or its vectors all point in nearly the same direction. The scores are Spearman
 for pairs, ARI for clusters, probe accuracy (of a linear classifier of entity types) and link MRR (the MRR of finding
-the object of a relation). -v adds the weighted scores and their components. Without --data the included concept set for
+the object of a relation). -v adds the weighted scores and their components. Without a CONCEPT_SET the included one for
 philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
 .jsonl, .csv, .tsv or .parquet, or one such file. With -o FOLDER, the command writes report.html (everything on
 one page), results.json, run directories for eq compare and eq report, and charts.
 """
+
+PAGE = "report.html"
+WRITING, WRITING_WEIGHT = "drawing the charts", 4.0
+"""The last step, and its time relative to the others."""
 
 DEFAULT_MODELS = ("minilm", "wordllama", "use")
 """Offline models. Those that are installed are the default of --models."""
@@ -86,11 +91,12 @@ scale_option = click.option(
 
 
 @options.command(help=RUN_HELP, short_help="Score models on a concept set.")
+@click.argument("path", metavar="[CONCEPT_SET]", required=False)
 @options.models_option(
     text="The models, such as minilm wordllama; see eq ls models.",
     default=f"{' '.join(DEFAULT_MODELS)}, where installed",
 )
-@click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
+@click.option("--data", metavar="FOLDER|FILE", help="The same as CONCEPT_SET. Default: philosophy.")
 @click.option(
     "--task",
     "tasks",
@@ -123,6 +129,7 @@ scale_option = click.option(
 def run(
     out: Output,
     /,
+    path: str | None,
     models: tuple[str, ...],
     data: str | None,
     tasks: tuple[str, ...],
@@ -137,16 +144,20 @@ def run(
 ) -> int:
     """See ``RUN_HELP``."""
     from equipoise.domains.concepts.concept_set_reader import read_concept_set
-    from equipoise.domains.concepts.experiment import evaluate_concepts, select_tasks
+    from equipoise.domains.concepts.experiment import evaluate_concepts, select_tasks, step_weights
+    from equipoise.domains.concepts.report import concepts_view
     from equipoise.runs.experiment_folder import check_writable, exit_code
 
+    if path is not None and data is not None:
+        raise ParameterError(f"two concept sets were given: {path} and {data}", hint="give one of them")
     if output is not None:
         check_writable(output)
     weights_by_task = _weights(weights)
-    concept_set = read_concept_set(data, scale=similarity_scale)
+    concept_set = read_concept_set(path or data, scale=similarity_scale)
     specs = options.models_on_device(models or _installed_models(), device, out)
-    steps = len(specs) * (len(select_tasks(concept_set, tasks)[0]) + 1)
-    with executor_context(engine, out, "a model"), out.progress(steps) as step:
+    weights_of_steps = step_weights(specs, select_tasks(concept_set, tasks)[0])
+    weights_of_steps |= {WRITING: WRITING_WEIGHT} if output is not None else {}
+    with executor_context(engine, out, "a model"), out.progress(len(weights_of_steps), weights_of_steps) as step:
         evaluation = evaluate_concepts(
             specs,
             concept_set,
@@ -159,7 +170,12 @@ def run(
             threads=threads,
             engine=engine,
         )
-    _show(out, evaluation, output)
+        if output is not None:
+            step(WRITING)
+            evaluation.draw(output)
+            evaluation.report(Path(output) / PAGE)
+        view = concepts_view(evaluation)
+    _show(out, evaluation, view, output)
     gate = exits.gate(out, evaluation.findings, fail_on)
     return exit_code(evaluation.failures) or gate
 
@@ -193,35 +209,14 @@ def _weights(words: tuple[str, ...]) -> dict[str, float] | None:
     return weights or None
 
 
-def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
-    """Print the report or the JSON data, and write the results."""
-    from equipoise.domains.concepts.report import concepts_view
-
-    out.results(evaluation.to_dict, lambda: concepts_view(evaluation))
+def _show(out: Output, evaluation: ConceptEvaluation, view: View, output: str | None) -> None:
+    """Print the report or the JSON data, and what was written."""
+    out.results(evaluation.to_dict, lambda: view)
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:
-        evaluation.draw(output)
-        page = evaluation.report(Path(output) / "report.html")
-        out.note(f"wrote {output}; {page} has everything on one page")
+        out.note(f"wrote {output}; {Path(output) / PAGE} has everything on one page")
     out.failures(evaluation.failures, "model")
-    if not out.quiet and not out.json:
-        _suggest(out, evaluation, output)
-
-
-def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
-    """Print the suggested next command."""
-    from equipoise.report.terminal import sort_by_severity
-    from equipoise.runs.experiment_folder import RUNS, folder_names
-
-    observed = next(iter(evaluation.scores.values())).tasks[evaluation.tasks[0]].observed
-    if output is not None:
-        place = Path(output) / RUNS / observed.truth_result
-        runs = [str(place / name) for name in folder_names(evaluation.scores).values()]
-        out.text(suggestion(["eq", "compare", *runs] if len(runs) > 1 else ["eq", "report", *runs]))
-    else:
-        known = observed.reference_metrics.get(observed.blend.truth) or next(iter(observed.parts.values()))
-        out.text(after_comparison(sort_by_severity(evaluation.findings), known.metric))
 
 
 CHECK_HELP = """

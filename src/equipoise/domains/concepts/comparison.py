@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import isnan, nan
+from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
 from equipoise.stats.multiple_comparisons import adjust, correction_text, order_by_score, tie_groups
 from equipoise.stats.pairing import compare_results
+from equipoise.stats.power import with_power
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction, Floats
 
@@ -365,6 +366,7 @@ def _contrasts_and_order(
     ]
     adjusted = adjust([contrast.p for contrast in contrasts], config.correction)
     contrasts = [replace(contrast, adjusted=float(p)) for contrast, p in zip(contrasts, adjusted, strict=True)]
+    contrasts = with_power(contrasts, config.correction, config.alpha)
     position = {name: at for at, name in enumerate(models)}
     matrix = np.full((len(models), len(models)), np.nan)
     for contrast in contrasts:
@@ -384,7 +386,7 @@ def _contrasts_and_order(
 def _contrast(
     one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, confidence_level: float
 ) -> Contrast:
-    difference = one.value - other.value
+    difference, n = one.value - other.value, min(one.n, other.n)
     interval = spread.interval(difference, confidence_level)
     return Contrast(
         metric=one.metric,
@@ -395,8 +397,9 @@ def _contrast(
         interval=interval,
         p=spread.p(difference),
         adjusted=float("nan"),
-        n=min(one.n, other.n),
+        n=n,
         undefined=0,
+        sd=spread.standard_error * sqrt(n),
         reason=interval.reason,
     )
 

@@ -115,7 +115,7 @@ def evaluate_concepts(
     folder = ExperimentFolder.of(output)
     if folder is not None:
         folder.check_same_data({known_set.name: known_set.fingerprint})
-    n_steps = len(named) * (len(selected) + 1)
+    n_steps = len(named) * (len(selected) + 1) + 1
     with report_progress(output, "concepts", n_steps, command=command, step=progress) as report:
         results = run_jobs(
             evaluate_job,
@@ -126,20 +126,44 @@ def evaluate_concepts(
             progress=report,
             n_cores=threads,
         )
-    results.raise_if_all_failed()
-    evaluation = ConceptEvaluation(
-        known_set,
-        results.outputs,
-        validated_weights,
-        results.failures,
-        skipped,
-        config,
-        tuple(command),
-        results.resumed,
-    )
-    if folder is not None:
-        evaluation.write(folder.path)
+        results.raise_if_all_failed()
+        report(COMPARING)
+        evaluation = ConceptEvaluation(
+            known_set,
+            results.outputs,
+            validated_weights,
+            results.failures,
+            skipped,
+            config,
+            tuple(command),
+            results.resumed,
+        )
+        if folder is not None:
+            evaluation.write(folder.path)
     return evaluation
+
+
+STEP_WEIGHTS = {"similarity": 1.0, "clustering": 2.0, "entities": 1.0, "relations": 0.6, "quality": 0.3}
+"""The relative times of the tasks, measured with the included concept set."""
+EMBEDDING_WEIGHT, COMPARING_WEIGHT = 4.0, 2.0
+COMPARING = "comparing the models"
+
+
+def step_weights(models: Iterable[str], tasks: Sequence[str]) -> dict[str, float]:
+    """The expected relative time of each step, for the progress.
+
+    >>> step_weights(["minilm"], ["quality"])
+    {'minilm: embedding': 4.0, 'minilm: embedding quality': 0.3, 'comparing the models': 2.0}
+    """
+    weights = {}
+    for model in models:
+        weights[_step(model)] = EMBEDDING_WEIGHT
+        weights |= {_step(model, task): STEP_WEIGHTS[task] for task in tasks}
+    return weights | {COMPARING: COMPARING_WEIGHT}
+
+
+def _step(model: str, task: str = "") -> str:
+    return f"{model}: {CONCEPT_SCORES[task].title.lower() if task else 'embedding'}"
 
 
 def _named(models: Any) -> dict[str, Any]:
@@ -154,7 +178,7 @@ def _named(models: Any) -> dict[str, Any]:
 def evaluate_job(job: Job[Any], context: JobContext[ConceptContext]) -> JobOutput[ModelScores]:
     """Embed every text once and score all tasks, unless the stored scores have the same key."""
     inputs = context.shared
-    context.progress(f"{job.name}: embedding")
+    context.progress(_step(job.name))
     system = embedder(job.inputs, cache=inputs.cache, threads=inputs.threads)
     try:
         key = resume_key(
@@ -178,7 +202,7 @@ def evaluate_job(job: Job[Any], context: JobContext[ConceptContext]) -> JobOutpu
     scores = {}
     with _thread_limit(inputs.threads):
         for task in inputs.tasks:
-            context.progress(f"{job.name}: {CONCEPT_SCORES[task].title.lower()}")
+            context.progress(_step(job.name, task))
             evidence = TASKS[task](encode_and_record, inputs.concept_set, job.name, inputs.config)
             scores[task] = score_task(evidence, config=inputs.config)
     zeros = tuple(text for text, known in is_embedded.items() if not known)

@@ -50,12 +50,6 @@ class Recommendation:
         return join_with(self.models, "or") if self.models else "none"
 
     @property
-    def short(self) -> str:
-        """The models, the test and what the score would have picked; the table has the values."""
-        text = f"{self.names} ({self.test})" if self.models else f"no recommendation. {self.message}"
-        return f"{text}; {self.formula}" if self.formula else text
-
-    @property
     def text(self) -> str:
         """Everything in one sentence."""
         parts = (f"{self.names}: {self.value}", self.test) if self.models else (f"no recommendation. {self.message}",)
@@ -83,7 +77,11 @@ def recommend(
     A model of ``collapsed``, one at chance, and one whose score does not exceed its chance level are left out.
     """
     by_score = {comparison.score: comparison for comparison in score_comparisons}
-    return tuple(_advice(use, by_score[score], collapsed) for score, use in USES.items() if score in by_score)
+    return tuple(
+        _advice(use, by_score[score], collapsed)
+        for score, use in USES.items()
+        if score in by_score and by_score[score].truth
+    )
 
 
 def _advice(use: str, comparison: ScoreComparison, collapsed: Collection[str]) -> Recommendation:

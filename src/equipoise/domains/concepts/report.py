@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from equipoise.checks.base import join_names, pluralize
+from equipoise.checks.base import pluralize
+from equipoise.domains.concepts.answer import best_first, concepts_answer, value_with_interval
 from equipoise.domains.concepts.checks import MAX_DISSIMILAR
-from equipoise.domains.concepts.comparison import ByModel, ScoreComparison
+from equipoise.domains.concepts.comparison import ByModel
 from equipoise.domains.concepts.evidence import annotator_ceiling
 from equipoise.domains.concepts.recommendation import decimals, join_with
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, GROUND_TRUTH, interpret_score
-from equipoise.report.answer import Answer, failure_line
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, interpret_score
+from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
@@ -22,7 +23,6 @@ from equipoise.stats.formatting import (
     format_interval,
     format_p,
     format_percent,
-    format_range,
     format_value,
     shared_decimals,
 )
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from equipoise.domains.concepts.results import ConceptEvaluation
     from equipoise.stats.comparison import Contrast
     from equipoise.stats.intervals import Interval
-    from equipoise.stats.result import Estimate
     from equipoise.types import Finding
 
 MAX_REASON_LENGTH = 24
@@ -58,118 +57,6 @@ def concepts_view(evaluation: ConceptEvaluation) -> View:
     return View(concepts_answer(evaluation), sections)
 
 
-AT_CHANCE = "*"
-"""Marks a ground-truth metric that is not significantly above chance."""
-
-
-def concepts_answer(evaluation: ConceptEvaluation) -> Answer:
-    """Which model to use for what, and every model with its ground-truth metrics, best first."""
-    comparisons = evaluation.all_score_comparisons
-    with_truth = [comparison for comparison in comparisons if comparison.ground_truth]
-    # By the metric of the headline: the mean of all ground-truth metrics, or the first one if there is no mean.
-    deciding = with_truth[-1 if comparisons[-1].truth == GROUND_TRUTH else 0] if with_truth else None
-    order = _best_first(deciding.ground_truth) if deciding else comparisons[-1].order
-    columns = [ReportColumn("model", order, shortens="middle")]
-    for number, comparison in enumerate(with_truth, start=1):
-        # On a narrow screen the deciding column is omitted last.
-        rank = 0 if comparison is deciding else number
-        columns.append(ReportColumn(comparison.truth, _truth_cells(comparison, order), right=True, rank=rank))
-    if not with_truth or comparisons[-1].truth:
-        last = comparisons[-1]
-        columns.append(ReportColumn(last.score, _score_cells(last, order), right=True, rank=len(comparisons) + 1))
-    return Answer(
-        headline=_decision(evaluation),
-        columns=tuple(columns),
-        notes=(
-            *filter(None, [_chance_sentence(with_truth, evaluation.config.correction)]),
-            *(f"{recommendation.use}: {recommendation.short}." for recommendation in evaluation.advice),
-            *(f"{note}." for note in evaluation.notes),
-        ),
-        failures=failure_line(evaluation.failures, len(evaluation.models)),
-        findings=evaluation.findings,
-        details="Details: add -v (recommendations with values, categories, scores, components, pairs, hints).",
-    )
-
-
-def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
-    """``0.56 [0.44, 0.66]``, marked if it is not above chance."""
-    estimates = comparison.ground_truth
-    places = decimals(list(estimates.values()))
-    return [
-        _value_with_interval(estimates[name], places) + (AT_CHANCE if _is_at_chance(comparison, name) else " ")
-        for name in order
-    ]
-
-
-def _is_at_chance(comparison: ScoreComparison, name: str) -> bool:
-    """Whether the ground-truth metric of a model is defined and not significantly above chance."""
-    return not isnan(comparison.ground_truth[name].value) and not comparison.above_chance(name)
-
-
-def _score_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
-    places = decimals(list(comparison.estimates.values()))
-    return [format_value(comparison.estimates[name].value, places) for name in order]
-
-
-def _decision(evaluation: ConceptEvaluation) -> str:
-    """The recommendation for general use, or for every use if there is none for general use."""
-    name = evaluation.concept_set.name
-    advice = evaluation.advice
-    if not advice:
-        return f"Inconclusive: no task that was measured on {name} has labels to compare the models with."
-    first = advice[0]
-    if not any(recommendation.models for recommendation in advice):
-        return f"No model can be recommended for {name}. {first.message}."
-    alone = ""
-    if len(evaluation.models) < 2:
-        alone = " One model alone does not show which is best: add a baseline."
-        if evaluation.failures:
-            alone = f" Only {join_names(evaluation.models)} was evaluated."
-    if len(advice) > 1 and (first.score != COMPOSITE or not first.models):
-        uses_of: dict[str, list[str]] = {}
-        for recommendation in advice:
-            uses_of.setdefault(recommendation.names, []).append(recommendation.use)
-        groups = ", ".join(f"{names} ({', '.join(uses)})" for names, uses in uses_of.items())
-        return f"Recommended for {name}: {groups}.{alone}"
-    best, others = first.models[0], first.models[1:]
-    if alone:
-        return f"{best} on {name}: {first.value}.{alone}"
-    if others:
-        verb = "is" if len(others) == 1 else "are"
-        names = join_names(others)
-        return f"Inconclusive: {best} is highest on {name} ({first.value}); {names} {verb} not significantly worse."
-    count = len(evaluation.models)
-    if not first.test.startswith("significantly better"):
-        return f"{best} is the only one of {count} models that can be recommended for {name} ({first.value})."
-    return f"{best} is the best of {count} models on {name} ({first.value})."
-
-
-def _chance_sentence(with_truth: Sequence[ScoreComparison], correction: str) -> str:
-    """The chance level of each metric, and what the mark means."""
-    known = [
-        (comparison.truth, _chance(comparison.ground_truth, decimals(list(comparison.ground_truth.values()))))
-        for comparison in with_truth
-    ]
-    levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
-    has_mark = any(_is_at_chance(comparison, name) for comparison in with_truth for name in comparison.ground_truth)
-    corrected = (
-        ""
-        if correction == "none"
-        else " The test is corrected for all models and metrics, so it can disagree with the interval."
-    )
-    mark = (
-        f" {AT_CHANCE} marks values that are not significantly above chance in a permutation test.{corrected}"
-        if has_mark
-        else ""
-    )
-    mean = (
-        f" {GROUND_TRUTH} is the mean of the metrics before it, each rescaled so that chance is 0 and the maximum 1."
-        if any(metric == GROUND_TRUTH for metric, _ in known)
-        else ""
-    )
-    return f"Chance levels: {levels}.{mark}{mean}" if levels else ""
-
-
 def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
     """What to use, with the values and the tests, and why other models are not recommended."""
     advice = evaluation.advice
@@ -191,7 +78,10 @@ def advice_section(evaluation: ConceptEvaluation) -> list[Section]:
         f"{model} is not recommended for {join_with(uses, 'or') if len(uses) < len(advice) else 'any use'}: {reason}."
         for (model, reason), uses in uses_of.items()
     ]
-    return [Section.of_table("Recommendations", columns, *notes)]
+    formulas = [
+        f"{recommendation.use}: {recommendation.formula}." for recommendation in advice if recommendation.formula
+    ]
+    return [Section.of_table("Recommendations", columns, *notes, *formulas)]
 
 
 def slice_section(evaluation: ConceptEvaluation) -> list[Section]:
@@ -215,19 +105,11 @@ def slice_section(evaluation: ConceptEvaluation) -> list[Section]:
         ]
         for place, model in enumerate(evaluation.models):
             cells = [
-                _value_with_interval(by_model[model], decimals(list(by_model.values()))) for by_model in shown.values()
+                value_with_interval(by_model[model], decimals(list(by_model.values()))) for by_model in shown.values()
             ]
             columns.append(ReportColumn(model, cells, right=True, rank=place))
         sections.append(Section.of_table(f"{comparison.truth} by category", columns, note))
     return sections
-
-
-def _value_with_interval(estimate: Estimate, places: int) -> str:
-    """``0.56 [0.44, 0.66]``, or ``n/a`` once if neither is defined."""
-    value = format_value(estimate.value, places)
-    if isnan(estimate.value):
-        return value
-    return f"{value} {format_interval(estimate.interval, places) if estimate.interval.known else '[n/a]'}"
 
 
 def score_section(evaluation: ConceptEvaluation) -> Section:
@@ -242,7 +124,7 @@ def score_section(evaluation: ConceptEvaluation) -> Section:
 def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
     """One row per score and model, Spearman first; on a narrow screen the score and the band are kept longest."""
     groups: list[tuple[str, ByModel, Sequence[str], Mapping[str, Sequence[str]]]] = [
-        ("Spearman", by_model, _best_first(by_model), {}) for by_model in _spearman(evaluation)
+        ("Spearman", by_model, best_first(by_model), {}) for by_model in _spearman(evaluation)
     ]
     groups += [
         (scores.score, scores.estimates, scores.order, scores.letters) for scores in evaluation.all_score_comparisons
@@ -279,11 +161,6 @@ def score_columns(evaluation: ConceptEvaluation) -> list[ReportColumn]:
 def _spearman(evaluation: ConceptEvaluation) -> list[ByModel]:
     """Spearman's correlation by model, if similarities were measured."""
     return [item.ground_truth for item in evaluation.score_comparisons if item.truth == "Spearman"]
-
-
-def _best_first(by_model: ByModel) -> list[str]:
-    """The models by value, the highest first and undefined ones last."""
-    return sorted(by_model, key=lambda name: (isnan(by_model[name].value), -by_model[name].value))
 
 
 def captions(evaluation: ConceptEvaluation) -> tuple[str, ...]:
@@ -376,12 +253,6 @@ def _arrow(by_model: ByModel) -> str:
     return "↓" if next(iter(by_model.values())).better == Direction.DOWN else "↑"
 
 
-def _chance(by_model: ByModel, places: int) -> str:
-    """The chance level over all models, which differs a little where it depends on their vectors."""
-    known = [estimate.chance for estimate in by_model.values() if not isnan(estimate.chance)]
-    return format_range(min(known), max(known), places) if known else ""
-
-
 def pairwise_section(evaluation: ConceptEvaluation) -> list[Section]:
     """Every pair of models on every ground-truth metric, then on every score."""
     comparisons = evaluation.all_score_comparisons
@@ -425,7 +296,7 @@ def weight_section(evaluation: ConceptEvaluation) -> list[Section]:
     ]
     for by_model in _spearman(evaluation):
         places = decimals(list(by_model.values()))
-        cells = [_value_with_interval(by_model[outcome.model], places) for outcome in ordered]
+        cells = [value_with_interval(by_model[outcome.model], places) for outcome in ordered]
         columns.insert(1, ReportColumn("Spearman", cells, right=True))
     note = f"A weighting is a set of weights for {COMPOSITE}. All weightings are equally likely."
     return [Section.of_table("Share of weightings in which each model is first", columns, note)]

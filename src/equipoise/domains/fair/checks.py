@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -172,21 +172,25 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     )
 
 
-def with_affected_models(findings: Iterable[Finding], ceilings: Mapping[str, float]) -> tuple[Finding, ...]:
+def with_affected_models(
+    findings: Iterable[Finding], ceilings: Mapping[str, float], contenders: Collection[str]
+) -> tuple[Finding, ...]:
     """The findings; the one on split answers names the models that select such a chunking, not the chunkings.
 
-    ``ceilings`` has the maximum score of every model with its selected chunking. If no model is affected, the finding
-    is a tip; if all are, there is nothing to add.
+    ``ceilings`` has the maximum score of every model with its selected chunking. If none of the ``contenders`` (the
+    best model and those that are not significantly worse) is affected, the finding is a tip; if all models are
+    affected, there is nothing to add.
     """
     if all(ceiling < 1 for ceiling in ceilings.values()):
         return tuple(findings)
-    affected = [f"{_percent(ceiling)} for {name}" for name, ceiling in ceilings.items() if ceiling < 1]
-    limited = f"chunk boundaries split answers, so accuracy is at most {join_names(affected)}"
+    affected = {name: f"{_percent(ceiling)} for {name}" for name, ceiling in ceilings.items() if ceiling < 1}
+    limited = f"chunk boundaries split answers, so accuracy is at most {join_names(list(affected.values()))}"
     return tuple(
         replace(
             finding,
+            subject=join_names(list(affected)) or finding.subject,
             message=limited if affected else f"{finding.message.partition('; ')[0]}; no model in the table uses it",
-            severity=finding.severity if affected else Severity.TIP,
+            severity=finding.severity if affected.keys() & set(contenders) else Severity.TIP,
         )
         if finding.code == MISSING_ANSWERS and finding.hint == _SPLIT_HINT
         else finding

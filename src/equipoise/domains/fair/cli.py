@@ -20,7 +20,7 @@ from equipoise.domains.fair.answer_matching import MATCHER_ALIASES, MATCHERS, Em
 from equipoise.domains.fair.config import BASELINE, CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, FairConfig
 from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_report import validation_parts
+from equipoise.domains.fair.validation_report import validation_parts, validation_table
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.documents import TextDocument, read_documents
 from equipoise.models.vector_cache import document_folder
@@ -245,7 +245,7 @@ def compare(
                 read_documents(*documents, cache=document_folder()), questions, fair_config, Path(question_set).name
             )
         if fair_config.budget is not None:
-            out.note(budget_note(fair_config.budget))
+            out.note(budget_note(fair_config.budget, fair_config.tokenizer_name))
         with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -276,7 +276,7 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
 def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Print the runs in the folder that are not part of this comparison."""
     unrelated = comparison.unrelated_runs(folder)
-    for same_setup, reason in ((True, "it is not among --models"), (False, "it was computed with other options")):
+    for same_setup, reason in ((True, "not among --models"), (False, "computed with other options")):
         names = [name for name, same in unrelated.items() if same == same_setup]
         if names:
             verb = "is" if len(names) == 1 else "are"
@@ -287,10 +287,9 @@ def _details(comparison: FairComparison, output: str | None) -> str:
     """Where the rest is: further tables, and the report if there is an output folder."""
     from equipoise.runs.experiment_folder import is_json_file
 
-    more = "Details: add -v (all tables and findings)."
     if output is None or is_json_file(Path(output)) or len(comparison.outcomes) < 2:
-        return more
-    return f"{more} HTML report: {shlex.join(['eq', 'report', output])}."
+        return "Details: add -v."
+    return f"Details: add -v, or {shlex.join(['eq', 'report', output])}."
 
 
 def _exit_code(out: Output, comparison: FairComparison, fail_on: str | None) -> int:
@@ -380,6 +379,8 @@ def validate(out: Output, /, qa: str, docs: tuple[str, ...], strict: bool, **set
 def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> None:
     if out.json:
         out.data(result.to_dict())
+    elif out.to == "csv":
+        out.show(validation_table(result))
     else:
         out.show(*validation_parts(result, strict=strict, quiet=out.quiet, verbose=out.verbose))
 
@@ -397,7 +398,7 @@ nothing is downloaded. With --model, a hosted chat model writes questions; its k
 Answers are copied from the document. A draft is dropped if its question contains the answer, if the answer occurs
 several times or belongs to another draft, or if the question nearly duplicates another one. Each draft has its
 passage and the key "draft": edit the question, remove the key, and run eq fair validate. eq fair compare rejects
-drafts unless --allow-drafts is given.
+drafts unless --allow-drafts is given. An existing question set is never replaced.
 """
 
 N_SHOWN_DRAFTS = 5
@@ -430,10 +431,12 @@ def draft(
     out: Output, /, docs: tuple[str, ...], n_questions: int, model: str | None, language: str | None, output: str | None
 ) -> int:
     """See ``DRAFT_HELP``."""
-    from equipoise.domains.fair.draft import check_draft_path, draft_questions
+    from equipoise.domains.fair.draft import check_draft_path, check_not_replaced, draft_questions
 
     if output is not None:
         check_draft_path(Path(output))
+        if model is not None:  # a chat model costs money, and never writes the same questions twice
+            check_not_replaced(Path(output))
     with out.working("reading the documents"):
         documents = read_documents(*docs, cache=document_folder())
     with out.count("drafting questions", n_questions) as count:
@@ -562,15 +565,20 @@ def _announce_demo(out: Output, plan: Plan, systems: int) -> None:
     words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
         f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words.\n"
-        f"{budget_note(DEMO_BUDGET)}\n"
+        f"{budget_note(DEMO_BUDGET, plan.settings.tokenizer_name)}\n"
     )
 
 
-def budget_note(budget: float) -> str:
-    """The token budget, before the work starts."""
+def budget_note(budget: float, tokenizer: str) -> str:
+    """The token budget and its unit, before the work starts.
+
+    >>> budget_note(800, "words")
+    'Budget: 800 tokens (words and punctuation) per question on average.'
+    """
     from equipoise.stats.formatting import format_value
 
-    return f"Budget: {format_value(budget, 0)} tokens per question on average."
+    unit = "words and punctuation" if tokenizer == "words" else tokenizer
+    return f"Budget: {format_value(budget, 0)} tokens ({unit}) per question on average."
 
 
 def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:
@@ -580,10 +588,7 @@ def _show_demo(out: Output, comparison: FairComparison, folder: Path) -> None:
     if out.json:
         out.data(comparison.to_dict())
         return
-    details = (
-        f"Details: {folder / DEMO_REPORT}, -v, or eq view {shlex.quote(str(folder))}.\n"
-        "Next: eq fair compare (your document), eq bench run (data sets) or eq compare (existing runs)."
-    )
+    details = f"Details: {folder / DEMO_REPORT}, -v, or eq view {shlex.quote(str(folder))}."
     out.view(fair_view(comparison, details))
 
 

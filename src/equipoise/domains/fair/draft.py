@@ -23,7 +23,7 @@ from equipoise.domains.fair.answer_verification import count_answers, one_line
 from equipoise.domains.fair.plan import documents_from
 from equipoise.domains.fair.questions import PassageFinder, QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
-from equipoise.errors import InputError, ParameterError, PartialError, check_options, did_you_mean
+from equipoise.errors import InputError, ParameterError, PartialError, StoreError, check_options, did_you_mean
 from equipoise.io.atomic import write_text
 from equipoise.io.text import display_path
 from equipoise.models.backends.hosted import positive_option, retry_policy_from
@@ -97,9 +97,11 @@ class DraftSet:
 
     def write(self, path: Path) -> None:
         """Write a file that ``eq fair validate`` reads: a JSON list to ``.json``, else one object per line."""
-        check_draft_path(path)
         is_list = path.suffix.casefold() == ".json"
-        write_text(path, json.dumps(self.to_dicts(), ensure_ascii=False, indent=1) if is_list else self.to_jsonl())
+        text = json.dumps(self.to_dicts(), ensure_ascii=False, indent=1) if is_list else self.to_jsonl()
+        check_draft_path(path)
+        check_not_replaced(path, text)
+        write_text(path, text)
 
 
 def check_draft_path(path: Path) -> None:
@@ -108,6 +110,15 @@ def check_draft_path(path: Path) -> None:
         raise ParameterError(
             f"{display_path(path)} cannot be written: a question set is a .jsonl or .json file",
             hint=f"for example {display_path(path.with_suffix('.jsonl'))}",
+        )
+
+
+def check_not_replaced(path: Path, text: str | None = None) -> None:
+    """Raise ``StoreError`` if the file exists with other content than ``text``: its questions may have been edited."""
+    if path.is_file() and (text is None or path.read_bytes() != text.encode()):
+        raise StoreError(
+            f"{display_path(path)} exists, and its questions would be replaced",
+            hint="choose another name with -o, or remove the file",
         )
 
 

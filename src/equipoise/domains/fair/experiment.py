@@ -481,6 +481,7 @@ def compare_models(
         _ = plan.prepared  # an error in the inputs is raised before any model is loaded
         if store is not None:
             store.folder.check_same_data(plan.dataset.fingerprints)
+            store.folder.check_same_options(store.paths.values(), plan.requested.fingerprint)
     jobs = [Job(name, model) for name, model in models.items()]
     steps = len(models) * (plan.n_chunkings + 1)
     progress_folder = None if store is None else target
@@ -519,6 +520,7 @@ def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, comma
         findings=with_affected_models(
             results[0].findings if comparison is None else comparison.findings,
             {outcome.name: outcome.ceiling for outcome in outcomes},
+            [outcomes[0].name] if comparison is None else comparison.contenders,
         ),
         failures=job_results.failures,
         plan=plan,

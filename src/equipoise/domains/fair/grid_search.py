@@ -22,7 +22,7 @@ from equipoise.domains.fair.config import ACCURACY, METRIC
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking import hit_rate
-from equipoise.models.dense import Truncation, dense_models, measure_truncation
+from equipoise.models.dense import Truncation, dense_models, worst_truncation
 from equipoise.models.encoder import Role
 from equipoise.models.rerank import FittedRerankedRetriever, RerankedRetriever, Reranker
 from equipoise.stats.estimate import result_from_values
@@ -104,7 +104,7 @@ def run_grid(
     for chunking, indexed in indexed_chunks.items():
         step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
         fitted = system.fit(indexed.chunked.texts)
-        truncation = _worst_truncation(system, indexed.chunked.texts)
+        truncation = worst_truncation(system, indexed.chunked.texts)
         if reranker is None:
             observed[Search(chunking)] = _observe(fitted, indexed, dataset, depth, truncation)
             continue
@@ -156,12 +156,6 @@ def _observe(
         truncation,
         seconds,
     )
-
-
-def _worst_truncation(system: Retriever, texts: Sequence[str]) -> Truncation | None:
-    """The truncation by the model that truncates most, where unknown exceeds none; None if nothing is embedded."""
-    truncations = [measure_truncation(model, texts) for model in dense_models(system)]
-    return max(truncations, key=lambda item: 0.0 if item.share is None else item.share or -1.0, default=None)
 
 
 def _extend_to_depth(rows: Floats, depth: int) -> Floats:

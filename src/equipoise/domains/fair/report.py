@@ -44,13 +44,24 @@ COST_RANK, PARAMETERS_RANK = 5, 4
 def fair_answer(data: FairComparison, details: str = "") -> Answer:
     """Which model is best, with the selected parameters and the sizes of the models."""
     ranked = data.ranked
+    costs = [model.profile.costs for model in ranked]
     options = AnswerOptions(
         WORDS,
         columns=(
             ReportColumn("chunking", [_best(model.tuning) for model in ranked], rank=PARAMETERS_RANK),
-            ReportColumn("chunks/s", [_rate(model.profile.costs) for model in ranked], right=True, rank=COST_RANK),
             ReportColumn(
-                "memory", [_bytes(model.profile.costs.memory) for model in ranked], right=True, rank=COST_RANK + 1
+                "chunks/s",
+                [_rate(cost) for cost in costs],
+                right=True,
+                rank=COST_RANK,
+                values={"chunks/s": [cost.documents_per_second for cost in costs]},
+            ),
+            ReportColumn(
+                "memory",
+                [_bytes(cost.memory) for cost in costs],
+                right=True,
+                rank=COST_RANK + 1,
+                values={"memory (bytes)": [cost.memory for cost in costs]},
             ),
             *_price_column(ranked),
         ),
@@ -85,8 +96,9 @@ def _price_column(ranked: Sequence[FairModelResult]) -> tuple[ReportColumn, ...]
     """The price for a million chunks, if a model is not free."""
     if all(model.profile.costs.price == 0.0 for model in ranked):
         return ()
-    cells = [_price(model.profile.costs) for model in ranked]
-    return (ReportColumn("$/M chunks", cells, right=True, rank=COST_RANK + 2),)
+    head, costs = "$/M chunks", [model.profile.costs for model in ranked]
+    prices = {head: [cost.price for cost in costs]}
+    return (ReportColumn(head, list(map(_price, costs)), right=True, rank=COST_RANK + 2, values=prices),)
 
 
 def cost_section(data: FairComparison) -> Section:

@@ -21,7 +21,14 @@ from equipoise.domains.fair.plan import Plan
 from equipoise.domains.fair.report import fair_view
 from equipoise.errors import EquipoiseError
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, failures_to_dict, is_json_file, write_json
+from equipoise.runs.experiment_folder import (
+    OPTIONS,
+    RESULTS,
+    ExperimentFolder,
+    failures_to_dict,
+    is_json_file,
+    write_json,
+)
 from equipoise.runs.manifest import VIEW, Manifest, read_manifest, redact_secrets
 from equipoise.runs.run_folder import StoredRun, load_run, save_run
 from equipoise.runs.runner import Job, StoredOutput, resume_key
@@ -276,8 +283,6 @@ VERSION = "fair comparison 7"
 
 
 _INPUTS = "all inputs of the run"
-
-
 _SETUP = "all inputs but the model"
 
 
@@ -361,7 +366,7 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
         command=redact_secrets(command),
         seed=plan.settings.seed,
         datasets=plan.dataset.fingerprints,
-        inputs={_INPUTS: key, _SETUP: context_key(plan)},
+        inputs={_INPUTS: key, _SETUP: context_key(plan), OPTIONS: plan.requested.fingerprint},
         parameters={
             "model": profile.spec,
             "model_name": profile.name,
@@ -482,10 +487,10 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     @property
     def cheapest(self) -> str | None:
-        """The cheapest model that is not significantly worse than the best one; None if that is unknown."""
-        if self.comparison is None or self.comparison.leader is None:
+        """The cheapest of the models that could be best (``Comparison.could_be_best``); None if that is unknown."""
+        if self.comparison is None:
             return None
-        names = {self.comparison.leader, *self.comparison.tied_with_leader}
+        names = self.comparison.could_be_best
         return cheapest({outcome.name: outcome.profile.costs for outcome in self.ranked if outcome.name in names})
 
     @property

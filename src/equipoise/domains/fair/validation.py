@@ -307,6 +307,11 @@ class ValidationResult:
         return len(self.duplicate_questions)
 
     @property
+    def can_compare(self) -> bool:
+        """Whether this number of questions can detect any difference between two models."""
+        return SampleSize(self.total_questions).detectable.known
+
+    @property
     def category_percentages(self) -> dict[str, float]:
         """The share of each category."""
         return {name: 100 * count / self.total_questions for name, count in self.category_counts.items()}

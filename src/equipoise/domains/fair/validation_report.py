@@ -62,6 +62,17 @@ def validation_parts(
     return parts
 
 
+def validation_table(result: ValidationResult) -> TerminalTable:
+    """All numbers of the validation, one per row, for a file; yes is 1, and without a document answers are unknown."""
+    numbers = {
+        name: int(value) if isinstance(value, bool) else value
+        for name, value in result.to_dict().items()
+        if value is None or isinstance(value, int | float)
+    }
+    cells = ["n/a" if value is None else str(value) for value in numbers.values()]
+    return TerminalTable([ReportColumn("name", list(numbers)), ReportColumn("value", cells, right=True)])
+
+
 def _chunk_settings(chunking: str) -> str:
     """The settings of a chunker in words.
 
@@ -163,6 +174,13 @@ def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
     if drafts:
         rejected = f"{drafts}, which eq fair compare rejects without --allow-drafts"
         return StatusLine(ThresholdStatus.FAIR, f"Status: not edited ({'; '.join([rejected, *unmet])})")
+    if not result.can_compare:
+        n = pluralize(result.total_questions, "question")
+        return StatusLine(
+            ThresholdStatus.BAD, f"Status: too few to compare models (with {n} no difference can be detected)"
+        )
+    if not result.meets_min_questions:
+        return StatusLine(ThresholdStatus.FAIR, f"Status: too few for reliable results ({'; '.join(unmet)})")
     if unmet:
         return StatusLine(ThresholdStatus.FAIR, f"Status: usable ({'; '.join(unmet)})")
     why = "every answer found, every minimum met" if result.verified else f"answers {_NOT_VERIFIED}"

@@ -227,7 +227,9 @@ def guess_markov(
     user_codes = _users(history, users, targets)
     before = as_class_codes(previous, "previous places")
     if len(before) != len(user_codes):
-        raise ShapeError(f"there are {len(before)} previous for {len(user_codes)} units", hint="give one per unit")
+        raise ShapeError(
+            f"there are {len(before)} previous places for {len(user_codes)} visits", hint="give one per visit"
+        )
     levels = [
         CountLevel(user_transition_counts(history), context_key(user_codes, before, history.classes)),
         CountLevel(user_visit_counts(history), user_codes),
@@ -239,7 +241,9 @@ def guess_markov(
 def _users(history: VisitHistory, users: Any, targets: Any) -> Ints:
     names = to_numpy(users)
     if names.shape != to_numpy(targets).shape:
-        raise ShapeError(f"there are {len(names)} users for {len(to_numpy(targets))} targets", hint="give one per unit")
+        raise ShapeError(
+            f"there are {len(names)} users for {len(to_numpy(targets))} targets", hint="give one per visit"
+        )
     if names.dtype.kind not in "iu":
         names = np.array([str(name) for name in names], dtype=object)
     return history.codes_of(names)
@@ -296,13 +300,13 @@ def _targets(targets: Any, predictable: Bools) -> Ints:
     if invalid.any():
         unit = int(np.argmax(invalid))
         raise InputError(
-            f"target {codes[unit]} of unit {unit} is not a class", hint=f"classes are 0 to {len(predictable) - 1}"
+            f"target {codes[unit]} of visit {unit} is not a class", hint=f"classes are 0 to {len(predictable) - 1}"
         )
     masked = ~predictable[codes]
     if masked.any():
         raise InputError(
-            f"the target of unit {int(np.argmax(masked))} is an excluded class ({int(masked.sum())} such)",
-            hint="leave out units whose target is not a place",
+            f"the target of visit {int(np.argmax(masked))} is an excluded class ({int(masked.sum())} such)",
+            hint="leave out visits whose target is not a place",
         )
     return codes
 

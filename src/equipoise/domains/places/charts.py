@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from equipoise.stats.calibration_curve import CalibrationCurve
 
 RELIABILITY_CUTOFFS = (1, 5)
+MOST_CUTOFFS = 50
 MOST_PLACES_ON_MAP = 600
 MAP_SIZE = 420
 MIN_MARK, MAX_MARK = 18.0, 260.0
@@ -61,17 +62,35 @@ def place_charts(scores: PlaceScores) -> PlaceCharts:
 
 def _rank_charts(rankings: dict[str, Ranking]) -> Iterator[Chart]:
     first = next(iter(rankings.values()))
+    # The number of places in each list of predictions, if these are not all places.
+    listed = None if first.complete else max(1, int(first.depth.min()))
+    deepest = listed or MOST_CUTOFFS
     try:
-        deepest = 50 if first.complete else max(1, int(first.depth.min()))
         curves = {name: accuracy_curve(ranking, deepest).tolist() for name, ranking in rankings.items()}
-        chance = accuracy_curve(first.with_constant_scores(), deepest).tolist() if first.complete else None
-        histograms = {name: rank_histogram(ranking) for name, ranking in rankings.items()}
+        histograms = {name: rank_histogram(ranking, deepest=listed) for name, ranking in rankings.items()}
     except UndefinedError:
         return
-    yield accuracy_at_k_chart(curves, chance, percent=True)
+    chance = _random_accuracy(first, deepest) if first.complete or first.pool_known else None
+    system = slug(next(iter(rankings)))
+    yield accuracy_at_k_chart(curves, chance, f"accuracy-over-k-{system}", percent=True)
     names = max((histogram.names for histogram in histograms.values()), key=len)
     if all(histogram.names == names for histogram in histograms.values()):
-        yield rank_histogram_chart(names, {name: ranks.shares.tolist() for name, ranks in histograms.items()})
+        missing = f"not in the first {listed}"
+        yield rank_histogram_chart(
+            (*names, missing) if listed else names,
+            {
+                name: [*ranks.shares.tolist(), ranks.lost] if listed else ranks.shares.tolist()
+                for name, ranks in histograms.items()
+            },
+            f"rank-distribution-{system}",
+        )
+
+
+def _random_accuracy(ranking: Ranking, deepest: int) -> list[float]:
+    """The expected Acc@1, Acc@2, ... of a random order of the candidates."""
+    candidates = ranking.candidates.astype(np.float64)
+    cutoffs = range(1, min(deepest, int(candidates.max())) + 1)
+    return [float(np.minimum(k / candidates, 1.0).mean()) for k in cutoffs]
 
 
 def _reliability(system: str, curve: CalibrationCurve, k: int) -> Chart:

@@ -263,7 +263,7 @@ def _scores(inputs: ScoreInputs, config: StatsConfig) -> tuple[PlaceScores, list
 def _from_scores(
     read: ScoredPredictions, name: str, path: str, inputs: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
-    from equipoise.domains.places.score import score_places
+    from equipoise.domains.places.score import on_device, score_places
 
     targets = read.targets
     if inputs.targets is not None:
@@ -285,7 +285,7 @@ def _from_scores(
     unit_ids = _optional(inputs.unit_ids, "--unit-ids", read_column)
     with errors_name_file(path):
         scores = score_places(
-            read.scores if inputs.device is None else _on_device(read.scores, inputs.device),
+            read.scores if inputs.device is None else on_device(read.scores, inputs.device),
             targets,
             unit_ids=unit_ids,
             system=name,
@@ -295,17 +295,6 @@ def _from_scores(
             **columns,
         )
     return scores, [path, *(file for file in (inputs.targets, inputs.sequences) if file is not None)]
-
-
-def _on_device(matrix: Any, device: str) -> Any:
-    """The logits as a tensor on the device."""
-    from equipoise.geometry.gpu_search import torch_device
-
-    where = torch_device(device)
-    import numpy as np
-    import torch
-
-    return torch.from_numpy(np.array(matrix)).to(where)
 
 
 def _optional(word: str | None, option: str, read: Any) -> Any:
@@ -360,7 +349,7 @@ folder). Seeds are paired by name if the seed names are the same for all models,
 
 Each score is the mean over seeds, with its standard deviation. There are two tests. Over seeds: would the order hold if
 the models were trained again, for the same users? Over users: would it hold for other users, with the same trained
-models?
+models? One model is better than another if both tests are significant. -v shows all metrics and pairs.
 """
 
 
@@ -523,20 +512,21 @@ With -o the inputs of eq places score (logits, targets, users and others) are wr
 @click.option("--days", type=click.IntRange(min=1), default=28, show_default=True, help="Number of days.")
 @click.option("--places", type=click.IntRange(min=10), default=300, show_default=True, help="Number of places.")
 @options.seed_option
+@options.device_option
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Write the inputs of eq places score, a run directory and charts here."
 )
 @options.table_options(file=False)
 @options.output_options
 @pass_output
-def demo(out: Output, users: int, days: int, places: int, seed: int, output: str | None) -> int:
+def demo(out: Output, users: int, days: int, places: int, seed: int, device: str | None, output: str | None) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.places.demo import PlacesDemo
 
     if output is not None:
         check_writable(output)
     with out.count("simulating visits", users) as count:
-        simulated = PlacesDemo.of(users, days, places, seed=seed, progress=count)
+        simulated = PlacesDemo.of(users, days, places, seed=seed, device=device, progress=count)
     with out.working("scoring the model and the baselines"):
         simulated.scores  # noqa: B018
     _demo_show(out, simulated)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.config import StatsConfig
-from equipoise.domains.places.score import PlaceScores, score_places
+from equipoise.domains.places.score import PlaceScores, on_device, score_places
 from equipoise.domains.places.visits import (
     ContextCounts,
     PredictionCases,
@@ -247,6 +247,7 @@ class PlacesDemo:
     cases: PredictionCases
     logits: NDArray[np.float32]
     seed: int = 0
+    device: str | None = None
 
     @classmethod
     def of(
@@ -256,21 +257,23 @@ class PlacesDemo:
         places: int = 300,
         *,
         seed: int = 0,
+        device: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> PlacesDemo:
         """Simulate visits, train on the first four fifths of each user's visits, and predict the others.
 
         The parameters are those of ``simulate_mobility``: ``users``, ``days``, ``places``, ``seed`` and ``progress``.
+        Predictions are scored on the ``device``.
         """
         learned, cases = simulate_mobility(users, days, places, seed=seed, progress=progress).split()
-        return cls(learned, cases, MarkovModel(learned).logits(cases), seed)
+        return cls(learned, cases, MarkovModel(learned).logits(cases), seed, device)
 
     @cached_property
     def scores(self) -> PlaceScores:
         """The scores of the model and of the random, majority, per-user and Markov baselines."""
         hours = self.cases.hours
         return score_places(
-            self.logits,
+            self.logits if self.device is None else on_device(self.logits, self.device),
             self.cases.targets,
             users=self.cases.users,
             unit_ids=self.cases.unit_ids,

@@ -83,11 +83,11 @@ def rank_distribution(ranking: Ranking) -> Floats:
     not retrieved has no rank, so that shares may add up to less than 1.
     """
     if not len(ranking):
-        raise UndefinedError("there are no units, so there are no ranks")
+        raise UndefinedError("there are no visits, so there are no ranks")
     if (ranking.counts != 1).any():
         raise UndefinedError(
-            "the rank distribution needs one target per unit",
-            hint="units with none or several have no such rank",
+            "the rank distribution needs one target per visit",
+            hint="visits with none or several have no such rank",
         )
     retrieved = ranking.retrieved
     above, size = ranking.above[retrieved], ranking.tied[retrieved] + 1
@@ -106,23 +106,24 @@ def accuracy_curve(ranking: Ranking, deepest: int = 50) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class RankHistogram:
-    """The share of units in classes of ranks, such as 4-5; ``lost`` is that of units without a rank."""
+    """The share of units in classes of ranks, such as 4-5; ``lost`` is that of units with a lower or unknown rank."""
 
     names: tuple[str, ...]
     shares: Floats
     lost: float = 0.0
 
 
-def rank_histogram(ranking: Ranking, edges: Sequence[int] = EDGES) -> RankHistogram:
-    """The shares of ranks in classes that widen, since ranks have a long tail."""
-    shares = rank_distribution(ranking)
+def rank_histogram(ranking: Ranking, edges: Sequence[int] = EDGES, *, deepest: int | None = None) -> RankHistogram:
+    """The shares of ranks up to ``deepest`` in classes that widen, since ranks have a long tail."""
+    shares = rank_distribution(ranking)[:deepest]
     ends = [edge for edge in edges if edge < len(shares)] + [len(shares)]
     starts = [0, *ends[:-1]]
     names = tuple(
         str(end) if end == start + 1 else f"{start + 1}-{end}" for start, end in zip(starts, ends, strict=True)
     )
     counted = np.add.reduceat(shares, starts)
-    return RankHistogram(names, counted, max(0.0, 1.0 - float(counted.sum())) if not ranking.complete else 0.0)
+    is_partial = deepest is not None or not ranking.complete
+    return RankHistogram(names, counted, max(0.0, 1.0 - float(counted.sum())) if is_partial else 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
@@ -395,7 +396,8 @@ def _user_section(by_user: Result | None) -> list[Section]:
 
 def _slice_section(scores: PlaceScores) -> list[Section]:
     """The first metric on every slice."""
-    slices = scores.slices
+    counts = Counter(part.name for part in scores.slices)
+    slices = [part for part in scores.slices if counts[part.name] > 1]  # one value is all visits
     if not slices:
         return []
     estimates = [part.estimate for part in slices]

@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names
-from equipoise.domains.places.metrics import default_cutoffs, label_metrics, ranking_metrics, unseen_classes
+from equipoise.domains.places.charts import MOST_CUTOFFS
+from equipoise.domains.places.metrics import (
+    accuracy_curve,
+    default_cutoffs,
+    label_metrics,
+    ranking_metrics,
+    unseen_classes,
+)
 from equipoise.domains.places.report import display_metric, systems_view
 from equipoise.domains.places.seed_comparison import compare_across_seeds
 from equipoise.errors import (
@@ -38,8 +45,9 @@ from equipoise.io.arrays import read_array, read_matrix
 from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import parse_metrics
 from equipoise.progress import portion
-from equipoise.report.build_view import compare_runs, read_runs
+from equipoise.report.build_view import compare_runs, data_and_dates, read_runs
 from equipoise.report.charts.chart import slug, unique_names, write_charts
+from equipoise.report.charts.curves import accuracy_at_k_chart
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View
@@ -55,6 +63,8 @@ from equipoise.tasks.classification import ClassificationOutput, classify, class
 
 if TYPE_CHECKING:
     from equipoise.metrics.parser import AnyMetric
+    from equipoise.report.charts.chart import Chart
+    from equipoise.report.view import RunsView
     from equipoise.types import Ids
 
 LOGITS, TARGETS = "logits.npy", "targets.npy"
@@ -69,6 +79,10 @@ Folders = dict[str, dict[str, Path]]
 def find_seed_runs(words: Sequence[str]) -> Folders:
     """The models and their seeds, in the order given; a word is a folder or ``NAME=folder``."""
     named_folders = [_parse_folder(word) for word in words]
+    if len(named_folders) == 1 and not _is_seed(named_folders[0][1]):
+        models = _inside(named_folders[0][1])
+        if not any(map(_is_seed, models)):
+            named_folders = [("", folder) for folder in models]
     by_name = _models_by_name(named_folders)
     if by_name:
         return by_name
@@ -253,8 +267,9 @@ def evaluate_seed(
     ):
         for metric in measures.values():
             measured = metric.measure(evidence)
+            chance = metric.chance(evidence, np.random.default_rng(0)) if evidence is classified.ranking else nan
             estimates[metric.name] = Estimate(
-                metric.name, measured.value, unknown, len(classified), 0, nan, metric.better, metric.unit
+                metric.name, measured.value, unknown, len(classified), 0, chance, metric.better, metric.unit
             )
             if measured.per_unit is not None:
                 columns[metric.name] = measured.per_unit
@@ -318,40 +333,47 @@ def write_places_page(
     scored = [(name, path) for name, path in runs if (path / VIEW).is_file()]
     parts = [(name, path) for name, path in runs if not (path / VIEW).is_file()]
     views = [_named_view(name, path) for name, path in scored or parts]
-    other_pages: dict[str, Path] = {}
-    cautions: list[str] = []
     by_visits = [*_same_visits("all visits", scored), *_same_visits("visits with known targets", parts)]
+    files = {
+        title: target.with_name(f"{target.stem}-{slug(title)}{target.suffix or '.html'}") for title, _ in by_visits
+    }
+    reports: list[RunsView] = []
     for number, (title, group) in enumerate(by_visits):
-        page = target.with_name(f"{target.stem}-{slug(title)}{target.suffix or '.html'}")
         progress(f"writing the full report of {title}")
+        others = ((other, file.name) for other, file in files.items() if other != title)
+        chosen = replace(
+            options,
+            charts_folder=None,
+            view=None,
+            title=f"{options.title}: {title}" if options.title else "",
+            related=(("overview", target.name), *others),
+        )
         with portion(number / (len(by_visits) + 1), (number + 1) / (len(by_visits) + 1)):
-            report = write_report(group, page, replace(options, charts_folder=None, view=None), split=True)
-        cautions += report.cautions
-        other_pages[title] = page
+            reports.append(write_report(group, files[title], chosen, split=True))
+    cautions = [caution for report in reports for caution in report.cautions]
     groups = [group for _, group in _same_visits("all visits", scored)]
     not_compared = "they were scored on different visits" if len(groups) > 1 else ""
-    views = [*(view for group in groups if len(group) > 1 for view in _comparison(group, options)), *views]
+    compared: list[View] = []
+    contents: dict[str, RunsView] = {}
+    for group, report in zip(groups, reports, strict=False):
+        if len(group) > 1:
+            (view,) = _comparison(group, options)
+            compared.append(view)
+            names = [system.name for system in report.systems]
+            if set(names) == set(view.answer.columns[1].cells):
+                contents[view.title] = report
+                views.sort(key=lambda item: names.index(item.title) if item.title in names else len(names))
+    views = [*compared, *views]
     if options.charts_folder is not None:
         write_charts(unique_names([chart for view in views for chart in view.charts]), options.charts_folder)
     progress("writing the page")
     systems = tuple(view.title for view in views[-len(scored or parts) :])
-    first = next(iter(other_pages.values())).name
     title = options.title or f"Next places: {join_names(systems)}"
-    links = {view.title: first for view in views}
-    data = _data_of([path for _, path in runs])
-    write_text(target, render_views(title, views, links=links, charts=options.charts, subtitle=data))
-    return PlacesPage(views[0].answer.headline, systems, other_pages, tuple(cautions), not_compared)
-
-
-def _data_of(folders: Sequence[Path]) -> str:
-    """The files of the targets and of the predictions, as they were given."""
-    manifests = [read_manifest(folder) for folder in folders]
-    targets = dict.fromkeys(name for manifest in manifests for name in manifest.datasets)
-    predictions = dict.fromkeys(name for manifest in manifests for name in manifest.inputs)
-    parts = [
-        f"{noun}: {', '.join(names)}" for noun, names in (("Targets", targets), ("predictions", predictions)) if names
-    ]
-    return "; ".join(parts)
+    links = {view.title: next(iter(files.values())).name for view in views[:1]}
+    data = data_and_dates([read_manifest(path) for _, path in runs])
+    text = render_views(title, views, links=links, reports=contents, charts=options.charts, subtitle=data)
+    write_text(target, text)
+    return PlacesPage(views[0].answer.headline, systems, files, tuple(cautions), not_compared)
 
 
 def _same_visits(part: str, runs: NamedRuns) -> list[tuple[str, NamedRuns]]:
@@ -382,6 +404,18 @@ def _comparison(runs: NamedRuns, options: ReportOptions) -> list[View]:
     stored = read_runs(runs, options.primary)
     config = options.config_of(options.config, [run.result for run in stored])
     comparison = compare_runs(stored, primary=options.primary, config=config)
-    if comparison is None:
-        return []
-    return [systems_view(comparison, f"{len(runs)} systems by {display_metric(comparison.primary)}")]
+    assert comparison is not None, "there are several runs"
+    view = systems_view(comparison, f"{len(runs)} systems by {display_metric(comparison.primary)}")
+    return [view.with_charts(_accuracy_charts(runs, comparison.order), "Accuracy over k")]
+
+
+def _accuracy_charts(runs: NamedRuns, order: Sequence[str]) -> list[Chart]:
+    """The accuracy of all systems over k in one chart, best first; none if the ranks are unknown."""
+    rankings = {}
+    for name, path in runs:
+        result = load_run(path).result
+        if not isinstance(result.evidence, Ranking) or not result.evidence.complete:
+            return []
+        rankings[name or result.system] = result.evidence
+    curves = {name: accuracy_curve(rankings[name], MOST_CUTOFFS).tolist() for name in order}
+    return [accuracy_at_k_chart(curves, percent=True)]

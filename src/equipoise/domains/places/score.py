@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +32,9 @@ from equipoise.domains.places.report import best_baseline, display_metric, in_pe
 from equipoise.domains.places.visits import USER
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
+from equipoise.metrics.labels import ClassF1
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.unit_table import UnitContent
+from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.pairing import compare_results
 from equipoise.stats.slices import Slice, slice_estimates
@@ -130,16 +132,16 @@ class PlaceScores:
         return places_view(self, place_charts(self) if charts else None)
 
     def details(self) -> dict[str | int, UnitContent]:
-        """The row of each unit in the report: target, first prediction, and slices."""
+        """The row of each unit in the report: target, slices, and the first prediction."""
         labels = self.classified.labels
         rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
         slices = list(rows) if self.columns else [()] * len(labels)
         names = labels.classes
         return {
             unit: UnitContent(
-                f"predicted {names[predicted]}",
-                (str(names[true]),),
-                dict(zip(self.columns, slices[row], strict=True)),
+                f"true place {names[true]}",
+                slices=dict(zip(self.columns, slices[row], strict=True)),
+                retrieved=(RetrievedItem(f"place {names[predicted]}", "", relevant=true == predicted),),
             )
             for row, (unit, true, predicted) in enumerate(
                 zip(labels.unit_ids.tolist(), labels.true.tolist(), labels.predicted.tolist(), strict=True)
@@ -278,6 +280,16 @@ def score_places(
         system=system,
         config=config,
     )
+
+
+def on_device(matrix: Any, device: str) -> Any:
+    """The logits as a tensor on the device, so that they are ranked there."""
+    from equipoise.geometry.gpu_search import torch_device
+
+    where = torch_device(device)
+    import torch
+
+    return torch.from_numpy(np.array(matrix)).to(where)
 
 
 def _probability_columns(
@@ -481,7 +493,9 @@ def _result(
     labels = evaluate(
         evidence, list(label_metrics().values()), system=system, config=replace(config, clusters=sorted_users)
     )
-    estimates = {**ranks.estimates, **labels.estimates}
+    chances = {ClassF1("micro").name: 1.0 / classified.classes}  # of the baseline that orders the places at random
+    by_label = {name: replace(estimate, chance=chances.get(name, nan)) for name, estimate in labels.estimates.items()}
+    estimates = {**ranks.estimates, **by_label}
     core_findings = (in_percent(finding, estimates) for finding in (*ranks.findings, *labels.findings))
     findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
     display = {"cluster": "user", "percent": {name: display_metric(name) for name in estimates}}

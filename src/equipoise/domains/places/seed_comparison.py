@@ -1,44 +1,39 @@
-"""Models that were trained several times, with one seed each: what holds over seeds, what over users, and the view."""
+"""Models that were trained several times, with one seed each: what holds over seeds, and what over users."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from math import isnan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.config import CONFIDENCE_LEVEL, DEFAULT_STATS, StatsConfig
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.places.metrics import user_means
 from equipoise.domains.places.report import display_metric
 from equipoise.errors import PairingError, ParameterError
 from equipoise.metrics.parser import parse_metrics
-from equipoise.report.answer import Answer
-from equipoise.report.terminal import ReportColumn
-from equipoise.report.view import Section, View
+from equipoise.report.view import View
 from equipoise.runs.evaluate import metric_names
-from equipoise.stats.comparison import Comparison
+from equipoise.stats.comparison import Comparison, Contrast
 from equipoise.stats.estimate import result_from_values
-from equipoise.stats.formatting import format_difference, format_p, format_percent, format_value
+from equipoise.stats.intervals import Interval
 from equipoise.stats.multiple_comparisons import CORRECTIONS, adjust
 from equipoise.stats.pairing import AlignedResults, align_results, compare_results
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.seeds import SeedContrast, SeedSummary, compare_seeds, summarise_seeds
+from equipoise.stats.verdict import Vocabulary
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.stats.comparison import Contrast
-    from equipoise.stats.intervals import Interval
     from equipoise.types import Floats
 
 SeedResults = Mapping[str, Result]
 """The results of one model by seed."""
-
-DECIMALS = 2
-"""Decimals of percent."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +48,17 @@ class SeedScores:
     seeds: SeedSummary
     pooled: Estimate | None = None
     by_user: Estimate | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean over seeds with its interval over users; over seeds for a metric that is no mean over units."""
+        if self.pooled is not None:
+            return self.pooled
+        (metric,) = parse_metrics(self.metric)
+        seeds = self.seeds
+        return Estimate(
+            self.metric, seeds.mean, seeds.interval, seeds.seeds, seeds.undefined, nan, metric.better, metric.unit
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -85,6 +91,22 @@ class SeedDifference:
     p_seed_permutation: float
     t: Contrast | None = None
     permutation: Contrast | None = None
+
+    @property
+    def p_users(self) -> float:
+        """The adjusted p over users, 1 if the users prefer the other system; NaN without this test."""
+        if self.permutation is None:
+            return nan
+        return 1.0 if self.permutation.difference * self.seeds.difference < 0 else self.permutation.adjusted
+
+    @property
+    def adjusted_p(self) -> float:
+        """The larger of both p values: a difference must be significant over seeds and over users.
+
+        A test that is not defined is left out: with one seed, with differences that are the same for all seeds, or
+        for a metric that is no mean over units.
+        """
+        return float(np.fmax(self.p_seeds, self.p_users))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -130,13 +152,8 @@ class SeedComparison:
     n_users: int | None
     seeds: int
     family: str
-    confidence_level: float = CONFIDENCE_LEVEL
+    config: StatsConfig = DEFAULT_STATS
     notes: tuple[str, ...] = ()
-
-    @property
-    def alpha(self) -> float:
-        """The significance level."""
-        return round(1 - self.confidence_level, 12)
 
     @property
     def resampled(self) -> str:
@@ -154,13 +171,32 @@ class SeedComparison:
             hint=f"the first pair is {self.pairs[0].a}, {self.pairs[0].b} on {self.pairs[0].metric}",
         )
 
-    def claims(self) -> list[str]:
-        """A sentence for each pair on the primary metric."""
-        return [_verdict(pair, self) for pair in self.pairs if pair.metric == self.primary]
+    @cached_property
+    def decision(self) -> Comparison:
+        """The models on the primary metric. A difference is significant if it is so over seeds and over users."""
+        systems = tuple(dict.fromkeys(row.system for row in self.rows))
+        estimates: dict[str, dict[str, Estimate]] = {system: {} for system in systems}
+        for row in self.rows:
+            estimates[row.system][row.metric] = row.estimate
+        pairs = [pair for pair in self.pairs if pair.metric == self.primary]
+        return Comparison(
+            systems=systems,
+            metrics=tuple(dict.fromkeys(row.metric for row in self.rows)),
+            primary=self.primary,
+            better=pairs[0].better,
+            n=self.units,
+            clusters=self.n_users,
+            estimates=estimates,
+            contrasts=tuple(combined_contrast(pair, self.units) for pair in pairs),
+            scores={row.system: row.seeds.mean for row in self.rows if row.metric == self.primary},
+            families={self.primary: self.family},
+            config=self.config,
+            words=Vocabulary("visit", "model", display_metric(self.primary), percent=True, cluster="user"),
+        )
 
     def verdict(self) -> str:
-        """The sentences of ``claims``."""
-        return " ".join(self.claims())
+        """Which model is best over seeds and over users, or which test does not show it."""
+        return self.view().answer.headline
 
     def __repr__(self) -> str:
         systems = list(dict.fromkeys(row.system for row in self.rows))
@@ -176,6 +212,8 @@ class SeedComparison:
             "seeds": self.seeds,
             "primary": self.primary,
             "family": self.family,
+            "order": list(self.decision.order),
+            "ranks": {name: list(ends) for name, ends in self.decision.ranks.items()},
             "systems": [row.to_dict() for row in self.rows],
             "pairs": [row.to_dict() for row in self.pairs],
             "verdict": self.verdict(),
@@ -183,43 +221,10 @@ class SeedComparison:
         }
 
     def view(self) -> View:
-        """What the tests show, then the systems, the pairs, and how to read them."""
-        seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
-        users = "" if self.n_users is None else f" of {pluralize(self.n_users, 'user')}"
-        size = f"{pluralize(self.units, 'visit')}{users}, {seeds} per model (percent)."
-        answer = Answer(self.verdict(), tuple(_score_columns(self)), (size,))
-        title = "Differences (percentage points)"
-        differences = Section.of_table(title, _difference_columns(self), *self.method_notes(), *self.notes)
-        return View(answer, (replace(differences, always=True),), title="Seeds and users")
+        """The answer on the primary metric, then all metrics and pairs, and how to read them."""
+        from equipoise.domains.places.seed_report import seed_view
 
-    def method_notes(self) -> list[str]:
-        """What each test is about."""
-        what = self.resampled
-        sentences = [
-            f"Over seeds: would the order be the same for other seeds and these {what}? Over {what}: would it be the "
-            f"same for other {what} and these models? t is the paired t test, perm. the randomisation test; "
-            f"{self.family}."
-        ]
-        if self.n_users is not None:
-            sentences.append(
-                "The intervals of the systems are for the mean over all visits. The tests over users compare the means "
-                "of users, in which every user has the same weight."
-            )
-        unpooled = dict.fromkeys(display_metric(row.metric) for row in self.rows if row.pooled is None)
-        if unpooled:
-            verb, rest = ("have", "they are") if len(unpooled) > 1 else ("has", "it is")
-            sentences.append(
-                f"{join_names(list(unpooled))} {verb} no value per visit, so {rest} compared only over seeds."
-            )
-        lowest = 2.0 ** (1 - self.seeds)  # the smallest p value of a two-sided sign-flip test
-        if self.seeds == 1:
-            sentences.append("One seed: how much the scores vary when training is repeated is unknown.")
-        elif lowest > self.alpha:
-            sentences.append(
-                f"With {self.seeds} seeds the p value of the randomisation test cannot be below "
-                f"{format_value(lowest, 3)}, and the verdict over seeds uses the t test."
-            )
-        return sentences
+        return seed_view(self)
 
 
 def compare_across_seeds(
@@ -272,7 +277,7 @@ def compare_across_seeds(
         n_users=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
         seeds=len(next(iter(lined_up.values()))),
         family=_family(len(models), config.correction),
-        confidence_level=config.confidence_level,
+        config=config,
         notes=tuple(notes),
     )
 
@@ -286,8 +291,8 @@ def pair_seeds(models: Mapping[str, SeedResults]) -> tuple[dict[str, dict[str, R
     for model, results in others:
         if len(results) != len(first_runs):
             raise PairingError(
-                f"{first} was run with {len(first_runs)} seeds ({join_names(list(first_runs))}) and {model} with "
-                f"{len(results)} ({join_names(list(results))})",
+                f"{first} was run with {pluralize(len(first_runs), 'seed')} ({join_names(list(first_runs))}) and "
+                f"{model} with {len(results)} ({join_names(list(results))})",
                 hint="the tests are paired: run both with every seed, or leave the odd ones out",
             )
         if set(results) == set(first_runs):
@@ -319,7 +324,14 @@ def _metrics(results: Sequence[Result], requested: Sequence[str] | None, primary
     if not shared:
         raise ParameterError("the results share no metric", hint="score every seed with the same metrics")
     leading = shared[0] if primary is None else results[0][primary].metric
-    return list(dict.fromkeys([leading, *shared]))
+    names = list(dict.fromkeys([leading, *shared]))
+    for name in names:
+        if results[0].estimates[name].unit != "fraction":
+            raise ParameterError(
+                f"{name} is not a fraction, and models are compared in percent",
+                hint="choose MRR or an accuracy, or use eq compare for one seed per model",
+            )
+    return names
 
 
 def _average_over_seeds(
@@ -339,9 +351,14 @@ def _average_over_seeds(
             model,
             pairing.results[0].unit_ids,
             values,
+            chance={name: _mean([result.estimates[name].chance for result in runs.values()]) for name in means},
             config=replace(config, clusters=pairing.clusters),
         )
     return pooled
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
 
 
 def _clip_fractions(values: Floats) -> Floats:
@@ -429,90 +446,21 @@ def _family(models: int, correction: str) -> str:
     return f"p values are corrected for the {pairs} pairs of each metric and test ({CORRECTIONS[correction][1]})"
 
 
-# The view: tables of systems and of pairs, and the verdict.
-
-
-def _score_columns(comparison: SeedComparison) -> list[ReportColumn]:
-    """One row per metric and system; the metric is named once."""
-    rows = comparison.rows
-    names = [display_metric(row.metric) for row in rows]
-    once = [name if at == 0 or names[at - 1] != name else "" for at, name in enumerate(names)]
-    level = f"{format_percent(comparison.confidence_level)} interval ({comparison.resampled})"
-    columns = [
-        ReportColumn("metric", once),
-        ReportColumn("system", [row.system for row in rows], shortens="middle"),
-        ReportColumn("mean ± sd over seeds", [_spread(row.seeds) for row in rows], right=True),
-        ReportColumn(
-            level, [_in_percent(row.pooled.interval) if row.pooled else "n/a" for row in rows], right=True, rank=1
-        ),
-    ]
-    if comparison.n_users is not None:
-        means = [format_value(100 * row.by_user.value, DECIMALS) if row.by_user else "n/a" for row in rows]
-        columns.append(ReportColumn("mean over users", means, right=True, rank=2))
-    return columns
-
-
-def _difference_columns(comparison: SeedComparison) -> list[ReportColumn]:
-    """One row per metric and pair: the difference, and the p values of four tests."""
-    pairs, what, level = comparison.pairs, comparison.resampled, format_percent(comparison.confidence_level)
-    over_users = [pair.permutation for pair in pairs]
-    differences = [format_difference(100 * one.difference, DECIMALS) if one else "n/a" for one in over_users]
-    # Without two seeds, another column has the reason for no test.
-    reasons = ["" if pair.seeds.seeds < 2 else pair.seeds.reason for pair in pairs]
-    seeds_p = [format_p(pair.p_seeds, reason=reason) for pair, reason in zip(pairs, reasons, strict=True)]
-    return [
-        ReportColumn("metric", [display_metric(pair.metric) for pair in pairs]),
-        ReportColumn("difference", [f"{pair.a} - {pair.b}" for pair in pairs], shortens="middle"),
-        ReportColumn("over seeds", [_spread(pair.seeds.differences, sign=True) for pair in pairs], right=True),
-        ReportColumn("p seeds (t)", seeds_p, right=True),
-        ReportColumn("p seeds (perm.)", [format_p(pair.p_seed_permutation) for pair in pairs], right=True, rank=3),
-        ReportColumn(f"over {what}", differences, right=True),
-        ReportColumn(
-            f"{level} interval", [_in_percent(one.interval) if one else "" for one in over_users], right=True, rank=1
-        ),
-        ReportColumn(f"p {what} (t)", [_adjusted(pair.t) for pair in pairs], right=True, rank=2),
-        ReportColumn(f"p {what} (perm.)", [_adjusted(one) for one in over_users], right=True),
-    ]
-
-
-def _verdict(pair: SeedDifference, comparison: SeedComparison) -> str:
-    name, what = display_metric(pair.metric), comparison.resampled
-    if pair.seeds.difference == 0:
-        return f"On {name} {pair.a} and {pair.b} are equal."
-    up = pair.seeds.difference > 0
-    better, worse = (pair.a, pair.b) if up == (pair.better == Direction.UP) else (pair.b, pair.a)
-    gap = format_value(100 * abs(pair.seeds.difference), DECIMALS)
-    by_seeds = pair.p_seeds < comparison.alpha
-    by_users = pair.permutation is not None and pair.permutation.adjusted < comparison.alpha
-    if comparison.seeds == 1:
-        significant = "is" if by_users else "is not"
-        claim = f"{significant} significant over {what}; with one seed it may be due to the seed"
-    elif by_seeds and by_users:
-        claim = f"is significant over seeds and over {what}"
-    elif by_seeds:
-        claim = f"is significant over seeds, but not over {what}"
-    elif by_users:
-        claim = f"is significant over {what}, but not over seeds"
-    else:
-        claim = f"is not significant, neither over seeds nor over {what}"
-    return f"On {name}, {better} is better than {worse} by {gap} points. The difference {claim}."
-
-
-def _spread(summary: SeedSummary, *, sign: bool = False) -> str:
-    written = format_difference if sign else format_value
-    mean = written(100 * summary.mean, DECIMALS, reason=summary.interval.reason)
-    if isnan(summary.mean):
-        return mean
-    if isnan(summary.deviation):
-        return f"{mean} (one seed)"
-    return f"{mean} ± {format_value(100 * summary.deviation, DECIMALS)}"
-
-
-def _in_percent(interval: Interval) -> str:
-    if not interval.known:
-        return f"n/a ({interval.reason.replace('one cluster', 'one user')})"
-    return f"[{format_value(100 * interval.low, DECIMALS)}, {format_value(100 * interval.high, DECIMALS)}]"
-
-
-def _adjusted(contrast: Contrast | None) -> str:
-    return "" if contrast is None else format_p(contrast.adjusted)
+def combined_contrast(pair: SeedDifference, n: int) -> Contrast:
+    """A pair with the larger p value of both tests."""
+    reason = (pair.seeds.reason or "no test is defined") if isnan(pair.adjusted_p) else ""
+    unknown = Interval.unknown("the tests over seeds and users have different intervals")
+    return Contrast(
+        metric=pair.metric,
+        a=pair.a,
+        b=pair.b,
+        better=pair.better,
+        difference=pair.seeds.difference,
+        interval=unknown,
+        p=pair.adjusted_p,
+        adjusted=pair.adjusted_p,
+        n=n,
+        undefined=0,
+        reason=reason,
+        test="larger p value of the tests over seeds and users",
+    )

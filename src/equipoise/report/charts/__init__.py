@@ -29,7 +29,7 @@ def report_charts(report: RunsView) -> tuple[Chart, ...]:
 def _charts(report: RunsView) -> Iterator[Chart]:
     if report.leaderboards and report.leaderboard.rows:
         yield leaderboard_chart(report.leaderboard)
-        yield from cost_charts(report)
+        yield from cost_charts(report.leaderboard, report.costs)
     if report.pairwise is not None and report.pairwise.rows:
         yield difference_chart(report.pairwise)
         yield win_matrix(report.pairwise, report.systems)

@@ -64,6 +64,7 @@ def metric_bars(
         [*_metric_layers(bars, x), *_metric_labels(bars, titles)],
         subtitle="Thin marks: chance level (random baseline).",
         width=METRIC_WIDTH,
+        fluid=True,
         height=y,
     )
 
@@ -117,7 +118,9 @@ def _describe_metrics(estimates: Mapping[str, Sequence[Estimate]]) -> str:
     return f"{next(iter(first.values())).metric}: {values}; {join_names(best)} {verb} the highest."
 
 
-def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> Chart:
+def rank_histogram_chart(
+    rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]], name: str = "rank-distribution"
+) -> Chart:
     """One row of bars per system: the percentage of visits whose target rank is in each bin."""
     tallest = max((max(row) for row in fractions.values()), default=0.0) or 1.0
     bars = [
@@ -151,13 +154,14 @@ def rank_histogram_chart(rank_bins: Sequence[str], fractions: Mapping[str, Seque
         marks.column_header("rank of the target place", 0, y=bottom + 34),
     ]
     return chart(
-        "rank-distribution",
+        name,
         "Ranks of the target place",
         _describe_ranks(rank_bins, fractions),
         layers,
         subtitle="Percent of the visits in each range of ranks; "
         "a visit with tied scores counts in equal parts at each possible rank.",
         width=RANK_WIDTH,
+        fluid=True,
         height=bottom,
     )
 
@@ -173,16 +177,20 @@ def _rank_bars(
             "top": base - RANK_ROW_HEIGHT * BAR_FRACTION * fraction / tallest,
             "text": format_value(100 * fraction, 0 if fraction >= 0.01 or not fraction else 1),
             "fill": LIGHT["lead" if at == 0 else "heat4"],
-            "tooltip": f"{system}: {_percent(fraction)} of the visits have rank {rank_bins[at]}",
+            "tooltip": f"{system}: {_percent(fraction)} of the visits, {_rank_name(rank_bins[at])}",
         }
         for at, fraction in enumerate(fractions)
     ]
 
 
+def _rank_name(rank_bin: str) -> str:
+    return f"rank {rank_bin}" if rank_bin[:1].isdigit() else rank_bin
+
+
 def _describe_ranks(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> str:
     parts = [
-        f"{system} has {_percent(row[0])} of the visits at rank {rank_bins[0]} and {_percent(row[-1])} at "
-        f"{rank_bins[-1]}"
+        f"{system}: {_percent(row[0])} of the visits, {_rank_name(rank_bins[0])}; {_percent(row[-1])}, "
+        f"{_rank_name(rank_bins[-1])}"
         for system, row in fractions.items()
     ]
     return f"{'; '.join(parts)}."

@@ -129,13 +129,17 @@ _SEPARATOR = re.compile(r"[/_:\s-]")
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. ``spec`` is Vega-Lite with inline data, ``description`` the text for screen readers."""
+    """One chart. ``spec`` is Vega-Lite with inline data, ``description`` the text for screen readers.
+
+    A ``fluid`` chart may be widened: what is right of its plot moves, and what is in the plot is stretched.
+    """
 
     name: str
     title: str
     description: str
     spec: Spec
     zoom: bool = False
+    fluid: bool = False
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """The chart for notebooks."""
@@ -143,7 +147,14 @@ class Chart:
 
 
 def chart(
-    name: str, title: str, description: str, layers: Sequence[Spec], *, subtitle: str = "", **top: object
+    name: str,
+    title: str,
+    description: str,
+    layers: Sequence[Spec],
+    *,
+    subtitle: str = "",
+    fluid: bool = False,
+    **top: object,
 ) -> Chart:
     """A chart of layers in the common theme; ``top`` are the other properties of the specification."""
     heading: Spec = {"text": title}
@@ -157,7 +168,32 @@ def chart(
         "layer": list(layers),
         "config": theme_config(),
     }
-    return Chart(name, title, description, spec)
+    return Chart(name, title, description, spec, fluid=fluid)
+
+
+def widened(chart: Chart, extra: float) -> Chart:
+    """A fluid chart whose plot is wider by this many pixels."""
+    width = chart.spec["width"]
+
+    def moved(x: float) -> float:
+        """The new position of a position in pixels from the left edge of the plot."""
+        return x + extra if x >= width else x * (width + extra) / width if x > 0 else x
+
+    def changed(layer: Spec) -> Spec:
+        encoding = dict(layer["encoding"])
+        for side in ("x", "x2"):
+            if "value" in encoding.get(side, {}):
+                encoding[side] = {**encoding[side], "value": moved(encoding[side]["value"])}
+        x = encoding.get("x", {})
+        is_legend = encoding.get("y", {}).get("value", 0) < 0
+        if "data" not in layer or is_legend or not (x.get("field") and "scale" in x and x["scale"] is None):
+            return {**layer, "encoding": encoding}
+        keys = [x["field"], *filter(None, [encoding.get("x2", {}).get("field")])]
+        rows = [{**row, **{key: moved(row[key]) for key in keys}} for row in layer["data"]["values"]]
+        return {**layer, "encoding": encoding, "data": {"values": rows}}
+
+    spec = {**chart.spec, "width": width + extra, "layer": [changed(layer) for layer in chart.spec["layer"]]}
+    return replace(chart, spec=spec)
 
 
 def with_largest(items: Iterable[T], value: Callable[[T], float]) -> list[T]:

@@ -24,7 +24,6 @@ from equipoise.stats.formatting import (
 
 if TYPE_CHECKING:
     from equipoise.report.tables import SystemColumn
-    from equipoise.report.view import RunsView
     from equipoise.report.view_model import AxisScale, Leaderboard
 
 WIDTH, HEIGHT = 520, 320
@@ -84,6 +83,7 @@ def accuracy_at_k_chart(
         layers,
         subtitle="" if chance is None else "Dashed: chance level (random baseline).",
         width=WIDTH,
+        fluid=True,
         height=HEIGHT,
     )
 
@@ -126,6 +126,7 @@ def precision_recall_chart(curves: Mapping[str, Sequence[tuple[float, float]]]) 
         layers,
         subtitle="The cutoff k grows from left to right; marks are at k = 1, 3, 5 and 10.",
         width=RECALL_WIDTH,
+        fluid=True,
         height=HEIGHT,
     )
 
@@ -187,6 +188,7 @@ def metric_by_dimension_chart(
         subtitle=f"Vertical lines: {format_percent(confidence_level)} intervals."
         + ("" if chance is None else " Dashed: chance level."),
         width=WIDTH,
+        fluid=True,
         height=HEIGHT,
     )
 
@@ -263,21 +265,27 @@ def _describe_dimensions(metric: str, curves: Mapping[str, Sequence[CurvePoint]]
 
 # Quality against cost: the score of every system over one of its costs.
 
-COST_WIDTH, COST_HEIGHT = 400, 280
+COST_WIDTH, COST_HEIGHT = 150, 280
 MIN_SYSTEMS = 2
 """With fewer different costs there is nothing to compare."""
 
 
-def cost_charts(report: RunsView) -> Iterator[Chart]:
-    """One chart per cost that differs between at least two systems with a score, and that most systems have."""
-    for cost in report.costs:
-        rows = _rows(report.leaderboard, cost)
+def cost_charts(board: Leaderboard, costs: Sequence[SystemColumn]) -> Iterator[Chart]:
+    """One chart per cost that differs between at least two systems with a score, and that most systems have.
+
+    Total seconds are drawn only if the seconds per 1,000 texts are unknown.
+    """
+    names = {cost.name for cost in costs}
+    for cost in costs:
+        if cost.name == "seconds" and "documents_per_second" in names:
+            continue
+        rows = _rows(board, cost)
         if (
             STANDARD_COSTS[cost.name].charted
             and len({row["cost"] for row in rows}) >= MIN_SYSTEMS
-            and 2 * len(rows) > len(report.leaderboard.rows)
+            and 2 * len(rows) > len(board.rows)
         ):
-            yield cost_chart(report.leaderboard, cost)
+            yield cost_chart(board, cost)
 
 
 def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
@@ -306,6 +314,7 @@ def cost_chart(board: Leaderboard, cost: SystemColumn) -> Chart:
         layers,
         subtitle=f"Error bars are {board.confidence_level} intervals.{_missing(cost.name, missing)}",
         width=COST_WIDTH,
+        fluid=True,
         height=COST_HEIGHT,
     )
 

@@ -63,6 +63,7 @@ def _histograms(distribution: ValueDistribution, name: str) -> Chart:
         layers,
         subtitle=f"All bars have the same scale; the tallest is {format_count(tallest)} {distribution.units}.",
         width=WIDTH,
+        fluid=True,
         height=len(series) * height + 22,
     )
 
@@ -128,6 +129,7 @@ def _stacked_bars(distribution: ValueDistribution, name: str) -> Chart:
         layers,
         subtitle=f"Each bar is all {distribution.units}, those with the largest value first.",
         width=WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )

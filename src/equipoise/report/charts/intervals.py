@@ -19,7 +19,7 @@ DIFFERENCE_WIDTH = 360
 GAP = 18
 TIE_GROUP_STEP = 14
 MAX_PAIRS = 30
-MAX_SYSTEM_LABEL = 24
+MAX_SYSTEM_LABEL = 18
 SIGNIFICANCE_LEGEND = (
     ("circle", LIGHT["lead"], LIGHT["lead"], "significant"),
     ("diamond", LIGHT["paper"], LIGHT["behind"], "not significant"),
@@ -58,6 +58,7 @@ def leaderboard_chart(board: Leaderboard) -> Chart:
         layers,
         subtitle=_leaderboard_subtitle(board, best_groups),
         width=LEADERBOARD_WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )
@@ -199,6 +200,7 @@ def difference_chart(table: PairwiseTable) -> Chart:
         layers,
         subtitle=f"Only pairs with the best {table.system}; {left_out} others are in the table." if left_out else "",
         width=DIFFERENCE_WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )

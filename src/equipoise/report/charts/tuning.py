@@ -309,6 +309,7 @@ def fold_chart(tuned: TuningView) -> Chart:
         _describe_folds(tuned),
         layers,
         width=FOLD_WIDTH,
+        fluid=True,
         height=marks.row_step(len(rows)),
         data={"values": rows},
     )
@@ -375,6 +376,7 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
             f"{tuned[0].units} used for selection."
         ),
         width=WIDTH,
+        fluid=True,
         height=HEIGHT,
     )
 

@@ -140,11 +140,13 @@ def export(
     *,
     units: bool = False,
     formulas: bool = False,
+    dataset: str = "",
 ) -> str:
     """One run, or several and their comparison, as text in the format ``to``.
 
     ``units`` asks for the values of every unit instead of their means; only csv has them. In csv, names that
-    a spreadsheet would take for a formula get an apostrophe, unless ``formulas`` says that they may stay.
+    a spreadsheet would take for a formula get an apostrophe, unless ``formulas`` says that they may stay. ``dataset``
+    is in the caption and the label of a table in latex or md.
     """
     if to not in FORMATS:
         raise UnknownNameError.of("format", to, FORMATS, more=f"the formats are {', '.join(FORMATS)}")
@@ -152,6 +154,8 @@ def export(
         raise ParameterError(f"{to} cannot have one row per query", hint="only csv can: --to csv --units")
     if to == "csv":
         return (as_unit_csv if units else as_csv)(runs, comparison, formulas=formulas)
+    if dataset and to in ("latex", "md"):
+        return (as_latex if to == "latex" else as_markdown)(runs, comparison, dataset)
     return FORMATS[to].function(runs, comparison)
 
 

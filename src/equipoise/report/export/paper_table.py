@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 from equipoise.errors import ParameterError
 from equipoise.redaction import inert
+from equipoise.report.charts.chart import slug
 from equipoise.report.tables import (
     bounded_systems,
     chance_bound_sign,
@@ -63,6 +64,8 @@ class PaperTable:
     comparison: Comparison | None = None
     like: str = ""
     words: Vocabulary = DEFAULT_WORDS
+    dataset: str = ""
+    """The data set or task, if there are tables of several."""
 
     @classmethod
     def of(cls, runs: Sequence[StoredRun], comparison: Comparison | None) -> PaperTable:
@@ -193,7 +196,9 @@ def _cautions(sheet: PaperTable) -> list[str]:
 def _subject(sheet: PaperTable) -> str:
     systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} {plural(sheet.words.system)}"
     order = f", ordered by {sheet.comparison.primary}" if sheet.comparison else ""
-    sentence = f"{_listed(sheet.metrics)} of {systems} on {sheet.words.size(sheet.units, sheet.clusters)}{order}."
+    units = sheet.words.size(sheet.units, sheet.clusters)
+    source = f" of {sheet.dataset}" if sheet.dataset else ""
+    sentence = f"{_listed(sheet.metrics)} of {systems} on {units}{source}{order}."
     # A name such as nDCG@10 keeps its case.
     return capitalised(sentence) if re.match(r"[a-z-]+ ", sentence) else sentence
 
@@ -276,9 +281,9 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&$^]|:(?=\S)")  # a colon may make a li
 _LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
 
 
-def as_markdown(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+def as_markdown(runs: Sequence[StoredRun], comparison: Comparison | None, dataset: str = "") -> str:
     """The table, its caption below, and the verdict if there is one."""
-    return markdown_table(PaperTable.of(runs, comparison))
+    return markdown_table(replace(PaperTable.of(runs, comparison), dataset=dataset))
 
 
 def markdown_table(sheet: PaperTable) -> str:
@@ -351,9 +356,14 @@ _NO_GLYPH = frozenset("«»­ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ"
 _PUNCTUATION = frozenset("–—‘’“”…")
 
 
-def as_latex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+def as_latex(runs: Sequence[StoredRun], comparison: Comparison | None, dataset: str = "") -> str:
     """One row of scores and one of intervals per system, best first; then the chance level."""
-    return latex_table(PaperTable.of(runs, comparison))
+    return latex_table(replace(PaperTable.of(runs, comparison), dataset=dataset))
+
+
+def _label(sheet: PaperTable) -> str:
+    """The label of the table; with a data set it is unique."""
+    return f"{LABEL}-{slug(sheet.dataset)}" if sheet.dataset else LABEL
 
 
 def latex_table(sheet: PaperTable) -> str:
@@ -387,7 +397,7 @@ def _latex_float(sheet: PaperTable) -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{_latex_caption(sheet)}}}",
-        rf"\label{{{LABEL}}}",
+        rf"\label{{{_label(sheet)}}}",
         *latex_tabular(_latex_columns(sheet), _latex_heads(sheet), _latex_rows(sheet)),
         r"\end{table}",
     ]
@@ -403,7 +413,7 @@ def latex_tabular(columns: str, heads: str, rows: Sequence[str]) -> list[str]:
 def _latex_long(sheet: PaperTable) -> str:
     lines = [
         rf"\begin{{longtable}}{{{_latex_columns(sheet)}}}",
-        rf"\caption{{{_latex_caption(sheet)}}}\label{{{LABEL}}}\\",
+        rf"\caption{{{_latex_caption(sheet)}}}\label{{{_label(sheet)}}}\\",
         r"\toprule",
         _latex_heads(sheet),
         r"\midrule",

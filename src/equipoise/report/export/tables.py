@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from equipoise.report.export.paper_table import (
     latex_tabular,
     markdown_row,
 )
-from equipoise.report.terminal import Part, TerminalTable
+from equipoise.report.terminal import Part, ReportColumn, TerminalTable
 
 if TYPE_CHECKING:
     from equipoise.runs.run_folder import StoredRun
@@ -76,9 +77,9 @@ def as_unit_csv(runs: Sequence[StoredRun], comparison: Comparison | None, *, for
 
 
 def _cell(value: Any, formulas: bool) -> Any:
-    """A value as a cell: numbers as they are, texts without control characters."""
+    """A value as a cell: numbers as they are, unknown ones empty, texts without control characters."""
     if not isinstance(value, str):
-        return value
+        return "" if value is None or value != value else value
     return inert(value if formulas else inert_cell(value))
 
 
@@ -167,7 +168,29 @@ def _latex(table: TerminalTable) -> str:
 
 
 def _csv(table: TerminalTable) -> str:
-    return _written([[column.head for column in table.columns], *_rows(table)])
+    columns = [item for column in table.columns for item in _csv_columns(column)]
+    return _written([[head for head, _ in columns], *zip(*(cells for _, cells in columns), strict=True)])
+
+
+def _csv_columns(column: ReportColumn) -> Iterable[tuple[str, Sequence[Any]]]:
+    """The columns of a file in the place of this one: its values, or its cells, numbers without their format."""
+    if column.values:
+        return column.values.items()
+    return [(column.head, list(map(_unformatted, column.cells)) if column.right else column.cells)]
+
+
+_FORMATTED_NUMBER = re.compile(r"-?\d{1,3}(,\d{3})+(\.\d+)?")
+
+
+def _unformatted(cell: str) -> str:
+    """A number without thousands separators; empty if it is unknown.
+
+    >>> _unformatted("4,609"), _unformatted("n/a (one seed)"), _unformatted("-")
+    ('4609', '', '')
+    """
+    if cell == "-" or cell.startswith("n/a"):
+        return ""
+    return cell.replace(",", "") if _FORMATTED_NUMBER.fullmatch(cell) else cell
 
 
 _FORMATS: dict[str, tuple[Callable[[TerminalTable], str], Callable[[str], str] | None]] = {

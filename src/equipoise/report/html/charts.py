@@ -12,21 +12,20 @@ to screen readers, and zooms projections.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypedDict
 from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError
 from equipoise.report.charts import report_charts
-from equipoise.report.charts.chart import DARK, FONT, LIGHT, SVG, svg_tree, xml_safe
+from equipoise.report.charts.chart import DARK, FONT, LIGHT, SVG, svg_tree, widened, xml_safe
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view import RunsView
 
 _REMOVED = ("role", "aria-roledescription", "aria-hidden", "class", "pointer-events", "font-family")
-_TITLES = ("title", "subtitle")
 _DEFAULTS = {"opacity": "1", "transform": "translate(0,0)", "font-weight": "normal"}
 _SVG = f"{{{SVG}}}"
 _STYLE = """\
@@ -46,26 +45,28 @@ class EmbeddedChart(TypedDict):
 
     name: str
     title: str
+    subtitle: str
     description: str
     svg: str
-    wide: bool
 
 
-MAX_SCALE = 1.5
-"""How much larger than its own size a chart becomes in a wide card."""
-MARGIN = 20
-"""Room at the right for texts in a font that is wider than the one the chart was laid out with, in pixels."""
-WIDE = 700
-"""The width in pixels from which a chart has a row of its own."""
+SCALE = 1.2
+"""Pixels of the page per pixel of a chart, the same for all charts, so that all their texts have one size."""
+FULL_WIDTH, HALF_WIDTH = 1000, 488
+"""The width of a card of the page, and that of two charts side by side in it, in pixels of a chart."""
+MARGIN = 24
+"""Room at both sides for texts in a font that is wider than the one the chart was laid out with."""
 
 
 def embed_chart(chart: Chart) -> EmbeddedChart:
-    """The chart as SVG markup. All its marks are children of one image."""
+    """The chart as SVG markup. All its marks are children of one image; titles are texts of the page, which wrap."""
+    heading = chart.spec.get("title", {})
+    chart = _fitted(replace(chart, spec={key: part for key, part in chart.spec.items() if key != "title"}))
     root = svg_tree(chart)
     _remove_background(root)
     for element in root.iter():
         label = element.attrib.pop("aria-label", "")
-        if label and element.get("aria-roledescription") not in _TITLES:
+        if label:
             element.set("data-tooltip", label)
         for attribute in _REMOVED:
             element.attrib.pop(attribute, None)
@@ -81,11 +82,21 @@ def embed_chart(chart: Chart) -> EmbeddedChart:
     if chart.zoom:
         root.set("data-zoom", "")
     width, height = (float(root.attrib.pop(side)) for side in ("width", "height"))
-    width += MARGIN
-    root.set("viewBox", f"0 0 {width:g} {height:g}")
-    root.set("width", f"{MAX_SCALE * width:g}")
+    width += 2 * MARGIN
+    root.set("viewBox", f"-{MARGIN} 0 {width:g} {height:g}")
+    root.set("width", f"{SCALE * width:g}")
     svg = ElementTree.tostring(root, encoding="unicode")
-    return {"name": chart.name, "title": title, "description": description, "svg": svg, "wide": width >= WIDE}
+    subtitle = xml_safe(str(heading.get("subtitle", "")))
+    return {"name": chart.name, "title": title, "subtitle": subtitle, "description": description, "svg": svg}
+
+
+def _fitted(chart: Chart) -> Chart:
+    """A fluid chart at half the width of a card, or at its full width if half is too narrow for it."""
+    if not chart.fluid:
+        return chart
+    width = float(svg_tree(chart).get("width", "0")) + 2 * MARGIN
+    extra = next((target - width for target in (HALF_WIDTH, FULL_WIDTH) if target >= width), 0.0)
+    return widened(chart, extra)
 
 
 def chart_script() -> str:

@@ -45,21 +45,37 @@ for (const button of document.querySelectorAll("[data-save]")) {
   });
 }
 
+const wrapped = (text, length) => text.split(/\s+/).reduce((lines, word) => {
+  const last = lines.at(-1);
+  if (last !== undefined && last.length + word.length < length) return [...lines.slice(0, -1), `${last} ${word}`];
+  return word ? [...lines, word] : lines;
+}, []);
+
 // A chart by itself: on light ground, with nothing that only a page needs.
 const standalone = (svg) => {
   const copy = svg.cloneNode(true);
   for (const name of ["tabindex", "data-chart", "data-zoom"]) copy.removeAttribute(name);
-  const ground = document.createElementNS(svg.namespaceURI, "rect");
-  const { x, y, width, height } = svg.viewBox.baseVal;
-  for (const [name, value] of Object.entries({ x, y, width, height, fill: "#ffffff" })) ground.setAttribute(name, value);
-  copy.prepend(ground);
+  const draw = (tag, attributes, text = "") => {
+    const element = document.createElementNS(svg.namespaceURI, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.textContent = text;
+    return element;
+  };
+  const { x, width, height } = svg.viewBox.baseVal;
+  // The title of the page comes with it, in lines that fit.
+  const caption = svg.closest("figure").querySelector("figcaption");
+  const lines = [caption.querySelector("strong").textContent, ...wrapped(caption.querySelector(".soft")?.textContent ?? "", width / 6.5)];
+  const y = -20 * lines.length - 8;
+  copy.prepend(draw("rect", { x, y, width, height: height - y, fill: "#ffffff" }), ...lines.map((line, index) =>
+    draw("text", { x: x + 16, y: y + 24 + 20 * index, "font-size": index ? 12 : 15, "font-weight": index ? "normal" : "bold", fill: "#1c2530" }, line)));
+  for (const [name, value] of Object.entries({ viewBox: [x, y, width, height - y].join(" "), width, height: height - y })) copy.setAttribute(name, value);
   return new XMLSerializer().serializeToString(copy);
 };
 
 const savePng = (svg, name) => {
   const image = new Image();
   image.addEventListener("load", () => {
-    const { width, height } = svg.viewBox.baseVal;
+    const { width, height } = image;
     const canvas = make("canvas", { width: width * 2, height: height * 2 });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     save(name, canvas.toDataURL("image/png"));

@@ -20,10 +20,12 @@ from equipoise import __version__
 from equipoise.checks.base import all_checks, reasons
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
-from equipoise.report.charts.chart import heat_step
+from equipoise.report.build_view import system_label
+from equipoise.report.charts.chart import heat_step, shorten_labels
 from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
-from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
-from equipoise.report.terminal import grouped_findings, sort_by_severity
+from equipoise.report.html.charts import EmbeddedChart, PageCharts, chart_script, chart_style, embed_charts, page_charts
+from equipoise.report.sections import axis_scale
+from equipoise.report.terminal import grouped_findings
 from equipoise.stats.formatting import metric_heading, metric_in_percent, metric_in_sentence
 from equipoise.stats.verdict import INCOMPLETE_MARK, plural
 
@@ -32,26 +34,69 @@ if TYPE_CHECKING:
     from equipoise.report.view_model import (
         AxisScale,
         HeatCell,
+        Leaderboard,
         LeaderboardRow,
         Number,
+        PairDifference,
+        PairwiseTable,
         SliceRow,
         TuningGrid,
         TuningView,
+        ValueDistribution,
     )
     from equipoise.types import Finding
 
 
 def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[LeaderboardRow]]]:
-    """The systems that are best or tied for it, those that are worse, and those without a score."""
+    """The systems that are best or tied for it, those that are worse, and those without a test or a score."""
     best = rows[0].tie_groups
     tied = [row for row in rows if share_tie_group(best, row.tie_groups)]
     worse = [row for row in rows if row.tie_groups and not share_tie_group(best, row.tie_groups)]
     groups = [
         ("Best" if len(tied) == 1 else "Best, or tied with the best", tied),
         ("Worse than the best", worse),
-        ("Without a score", [row for row in rows if not row.tie_groups]),
+        ("Not tested", [row for row in rows if not row.tie_groups and row.score.number is not None]),
+        ("Without a score", [row for row in rows if not row.tie_groups and row.score.number is None]),
     ]
     return [(title, group) for title, group in groups if group]
+
+
+MAX_NAME = 26
+"""The longest name in a table; the whole name is its title."""
+
+
+def short_labels(names: Sequence[str]) -> dict[str, str]:
+    """The names as tables show them: long ones without their middle, and all different."""
+    return dict(zip(names, shorten_labels(names, MAX_NAME), strict=True)) if names else {}
+
+
+def best_first(board: Leaderboard) -> list[LeaderboardRow]:
+    """The rows of a leaderboard by their score; systems without a score are last."""
+    sign = -1.0 if board.better == "up" else 1.0
+    return sorted(board.rows, key=lambda row: (row.score.number is None, sign * (row.score.number or 0.0)))
+
+
+def cautions_by_system(report: RunsView) -> dict[str, str]:
+    """The warnings about incomplete runs."""
+    return {system.name: system.caution for system in report.systems}
+
+
+def pairs_by_metric(table: PairwiseTable) -> list[tuple[str, AxisScale, list[PairDifference]]]:
+    """The pairs on each metric with their axis, those on the primary metric first."""
+    rows_by_metric: dict[str, list[PairDifference]] = {table.metric: list(table.rows)}
+    for row in table.others:
+        rows_by_metric.setdefault(row.metric, []).append(row)
+    return [
+        (metric, axis_scale([row.difference for row in rows], [0.0]), rows) for metric, rows in rows_by_metric.items()
+    ]
+
+
+def distributions_with_charts(
+    distributions: Sequence[ValueDistribution], charts: PageCharts
+) -> list[tuple[ValueDistribution, EmbeddedChart | None]]:
+    """Each distribution with its chart; None if the page has no charts."""
+    drawn = charts.by_section.get("distributions", ())
+    return list(zip(distributions, drawn or [None] * len(distributions), strict=True))
 
 
 def share_tie_group(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
@@ -204,7 +249,9 @@ MARKS = {"issue": "!", "tip": "+", "note": "–"}
 MAX_OPEN_FINDINGS = 2
 """With more kinds of findings than this, tips and notes are folded; issues are always open."""
 MAX_COLUMNS = 8
-"""With more metrics or parameters than this, the tables of them have one column per system instead."""
+"""In a table with more columns than this, names are shortened further."""
+MAX_OPEN_ITEMS = 6
+"""Further findings of one kind are folded."""
 MAX_OPEN_PAIRS = 6
 """With more pairs than this, only those with the best system are shown unfolded."""
 SCRIPTS = ("page.js", "tables.js", "shown.js", "downloads.js", "units.js")
@@ -227,6 +274,7 @@ def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | Non
             title=report.title,
             program=PROGRAM,
             letters={system.name: system.letter for system in report.systems},
+            labels=short_labels([system.name for system in report.systems]),
             positions={system.name: index for index, system in enumerate(report.systems)},
             charts=charts_of_page,
             links=links,
@@ -251,12 +299,21 @@ def render_views(
     views: Sequence[View],
     *,
     links: Mapping[str, str] | None = None,
+    reports: Mapping[str, RunsView] | None = None,
     charts: bool = True,
     notes: Sequence[str] = (),
     subtitle: str = "",
 ) -> str:
-    """Views as one page; ``links`` are the full reports by the titles of the views, ``notes`` come first."""
+    """Views as one page; ``links`` are the full reports by the titles of the views, ``notes`` come first.
+
+    ``reports`` are the contents of these full reports: their leaderboards are shown instead of the tables of the views.
+    """
+    reports = reports or {}
     noun, names = _ranked_systems(views)
+    names = list(dict.fromkeys([*names, *(system.name for report in reports.values() for system in report.systems)]))
+    measured = [board.metric for report in reports.values() for board in report.leaderboards]
+    parts = [(f"view-{number}", _short_title(view)) for number, view in enumerate(views)]
+    findings = page_findings(views)
     placed = [
         (f"view-{number}-{index}", chart)
         for number, view in enumerate(views)
@@ -264,14 +321,21 @@ def render_views(
         for chart in section.charts
     ]
     style, script = chart_style() + _asset("style.css"), _script(VIEW_SCRIPTS)
-    shown = [replace(view, answer=replace(view.answer, findings=_shown_findings(view))) for view in views]
     text: str = (
         _environment()
         .get_template("views.html")
         .render(
             title=title,
             program=PROGRAM,
-            views=shown,
+            views=views,
+            reports=reports,
+            # The parts of a suite have metrics of their own.
+            metrics=[*([""] if len(reports) > 1 else []), *dict.fromkeys(measured)],
+            findings=grouped_findings(findings),
+            check_titles={check.code: check.title for check in all_checks()},
+            check_reasons=reasons(),
+            letters={name: system_label(index) for index, name in enumerate(names)},
+            labels=short_labels(names),
             links=links or {},
             page_notes=notes,
             linked=bool(links),
@@ -281,7 +345,9 @@ def render_views(
             noun=noun,
             positions={name: index for index, name in enumerate(names)},
             sections=[
-                (f"view-{number}", view.title if len(views) > 1 else "Result") for number, view in enumerate(views)
+                ("verdict", "Verdict"),
+                *([("findings", "Findings")] if findings else []),
+                *(parts if len(views) > 1 else [("view-0", "Result")]),
             ],
             policy=content_security_policy(style, script),
             style=style,
@@ -292,17 +358,37 @@ def render_views(
 
 
 def _ranked_systems(views: Sequence[View]) -> tuple[str, list[str]]:
-    """The noun and the names of the systems in the tables of the answers that rank them."""
-    columns = [view.answer.columns for view in views if [column.head for column in view.answer.columns[:1]] == ["rank"]]
-    cells = (cell for _, named, *_ in columns for cell in named.cells)
-    return columns[0][1].head if columns else "", list(
-        dict.fromkeys(cell.removesuffix(INCOMPLETE_MARK) for cell in cells)
-    )
+    """The noun and the names of the systems in the tables of the answers: the first column of shortened names."""
+    columns = [column for view in views for column in view.answer.columns[:2] if column.shortens == "middle"]
+    cells = (cell for column in columns for cell in column.cells)
+    return columns[0].head if columns else "", list(dict.fromkeys(cell.removesuffix(INCOMPLETE_MARK) for cell in cells))
 
 
-def _shown_findings(view: View) -> tuple[Finding, ...]:
-    """The findings without the one that the notes of the answer state."""
-    return tuple(sort_by_severity(finding for finding in view.answer.findings if finding.code != SAMPLE_SIZE))
+def _short_title(view: View) -> str:
+    """The title of a view without what follows a colon: the kind and the size of a data set."""
+    return view.title.partition(": ")[0]
+
+
+def _with_part(subject: str, part: str) -> str:
+    """The subject of a finding and the part of the page that it is about."""
+    return f"{subject.removesuffix(':')} ({part})" if subject and subject != part else part
+
+
+def page_findings(views: Sequence[View]) -> list[Finding]:
+    """The findings of all views, each once; those of one of several views name it.
+
+    The finding that the notes of an answer state is left out.
+    """
+    titles: dict[Finding, list[str]] = {}
+    for view in views:
+        for finding in view.answer.findings:
+            if finding.code != SAMPLE_SIZE:
+                titles.setdefault(finding, []).append(_short_title(view))
+    return [
+        # The findings of the whole repeat those of its parts, which come after it.
+        finding if len(views) == 1 else replace(finding, subject=_with_part(finding.subject, names[-1]))
+        for finding, names in titles.items()
+    ]
 
 
 _SHORT_HEADINGS = {"pairwise": "Pairs", "costs": "Cost", "details": "Details", "protocol": "Protocol"}
@@ -355,7 +441,11 @@ def _environment() -> Any:
         finalize=shown_value,
     )
     environment.globals.update(
-        MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS, MAX_COLUMNS=MAX_COLUMNS
+        MARKS=MARKS,
+        MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS,
+        MAX_OPEN_PAIRS=MAX_OPEN_PAIRS,
+        MAX_OPEN_ITEMS=MAX_OPEN_ITEMS,
+        MAX_COLUMNS=MAX_COLUMNS,
     )
     environment.globals.update(PixelScale=PixelScale, INCOMPLETE_MARK=INCOMPLETE_MARK)
     for function in (
@@ -367,6 +457,10 @@ def _environment() -> Any:
         grid_symbol,
         grid_legend,
         is_selected,
+        best_first,
+        cautions_by_system,
+        pairs_by_metric,
+        distributions_with_charts,
         share_tie_group,
         group_by_tie,
         group_slices,

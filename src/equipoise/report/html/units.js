@@ -8,7 +8,9 @@ function explore(data, home) {
   const MAX_NAMED = 6;
   const START = "#units?";
   const systems = data.systems;
-  const state = { metric: 0, won: -1, lost: -1, slices: data.slices.map(() => -1), q: "", sort: "spread", down: true, page: 0, unit: -1 };
+  // The units on which the systems differ most, or those on which the only system is worst.
+  const FIRST_SORT = systems.length > 1 ? { sort: "spread", down: true } : { sort: "0", down: data.columns[0].better !== "up" };
+  const state = { metric: 0, won: -1, lost: -1, slices: data.slices.map(() => -1), q: "", ...FIRST_SORT, page: 0, unit: -1 };
   const placeOf = new Map(data.units.map((unit, place) => [unit, place]));
   const texts = data.details.some(Boolean);
   let shown = [];
@@ -82,7 +84,7 @@ function explore(data, home) {
       if (value >= 0) parts.set(`slice.${data.slices[at].name}`, data.slices[at].values[value]);
     });
     if (state.q) parts.set("q", state.q);
-    if (state.sort !== "spread" || !state.down) parts.set("sort", `${state.down ? "-" : ""}${state.sort}`);
+    if (state.sort !== FIRST_SORT.sort || state.down !== FIRST_SORT.down) parts.set("sort", `${state.down ? "-" : ""}${state.sort}`);
     if (unit >= 0) parts.set("unit", data.units[unit]);
     return START + parts.toString();
   };
@@ -100,7 +102,7 @@ function explore(data, home) {
     state.lost = at(systems.map((each) => each.name), parts.get("lost"));
     state.slices = data.slices.map((each) => at(each.values, parts.get(`slice.${each.name}`)));
     state.q = parts.get("q") ?? "";
-    const sort = parts.get("sort") ?? "-spread";
+    const sort = parts.get("sort") ?? `${FIRST_SORT.down ? "-" : ""}${FIRST_SORT.sort}`;
     state.down = sort.startsWith("-");
     state.sort = sort.replace(/^-/, "");
     if (!["spread", "id"].includes(state.sort) && !(Number(state.sort) in systems)) state.sort = "spread";
@@ -172,8 +174,8 @@ function explore(data, home) {
   const draw = () => {
     select();
     headRow.replaceChildren(header("id", upper(data.nouns[0])), ...(texts ? [make("th", { scope: "col" }, "Text")] : []),
-      ...systems.map((_, system) => header(String(system), badge(system, systems.length > MAX_NAMED))),
-      ...(systems.length > 1 ? [header("spread", make("abbr", { title: "highest minus lowest score" }, "Spread"))] : []));
+      ...(systems.length > 1 ? [header("spread", make("abbr", { title: "highest minus lowest score" }, "Spread"))] : []),
+      ...systems.map((_, system) => header(String(system), badge(system, systems.length > MAX_NAMED))));
     const first = state.page * PAGE;
     body.replaceChildren(...shown.slice(first, first + PAGE).map(drawRow));
     const last = Math.min(first + PAGE, shown.length);
@@ -196,8 +198,8 @@ function explore(data, home) {
     return make("tr", { "data-unit": unit, "aria-current": unit === state.unit ? "true" : false },
       make("th", { scope: "row" }, link),
       ...(texts ? [make("td", { class: "text" }, textOf(unit))] : []),
-      ...values.map((value) => make("td", { class: differ && value !== null && top.includes(value) ? "number best" : "number" }, figure(value))),
-      ...(systems.length > 1 ? [make("td", { class: "number" }, spread(unit) < 0 ? "n/a" : figure(spread(unit)))] : []));
+      ...(systems.length > 1 ? [make("td", { class: "number" }, spread(unit) < 0 ? "n/a" : figure(spread(unit)))] : []),
+      ...values.map((value) => make("td", { class: differ && value !== null && top.includes(value) ? "number best" : "number" }, figure(value))));
   };
 
   // One unit.
@@ -226,7 +228,7 @@ function explore(data, home) {
       if (isRight) line.prepend(make("span", { class: "right-mark" }, "✓ relevant "));
       list.append(make("li", { class: isRight ? "right" : "" }, line, make("p", { class: "hit" }, ...marked(data.texts[text], answers))));
     });
-    return items.length ? list : make("p", { class: "note" }, "Its retrieved items were not stored.");
+    return items.length ? list : make("p", { class: "note" }, "What it retrieved was not stored.");
   };
 
   const drawUnit = (unit) => {

@@ -261,7 +261,9 @@ def test_missing_categories_are_counted_as_not_given() -> None:
     assert result.meets_min_multihop
     assert result.meets_min_hard
     assert "Multi-hop" not in result.summary
-    assert "Status: usable (fewer questions than the minimum" in result.summary
+    assert "✗ Status: too few to compare models (with 3 questions no difference can be detected)" in result.summary
+    twenty = check([{"question": f"Question {index}?", "answer": f"x{index}"} for index in range(20)])
+    assert "~ Status: too few for reliable results (fewer questions than the minimum" in twenty.summary
 
 
 def test_repeated_questions_and_questions_with_their_answer_are_findings() -> None:
