@@ -294,8 +294,9 @@ class Comparison:
         at = {name: position for position, name in enumerate(self.systems)}
         p = np.full((len(at), len(at)), nan)
         for contrast in self.contrasts:
-            if contrast.metric == metric and contrast.winner(self.alpha) is not None:
-                p[at[contrast.a], at[contrast.b]] = contrast.adjusted
+            if contrast.metric == metric:
+                is_tie = contrast.winner(self.alpha) is None and not isnan(contrast.adjusted)
+                p[at[contrast.a], at[contrast.b]] = 1.0 if is_tie else contrast.adjusted
         better = self.estimates[self.systems[0]][metric].better
         letters = tie_groups(scores, p, better=better, alpha=self.alpha)
         return dict(zip(self.systems, letters, strict=True))

@@ -115,7 +115,6 @@ def truth_comparison(evaluation: ConceptEvaluation, deciding: ScoreComparison) -
         primary=truth,
         better=Direction.UP,
         n=n,
-        n_scored=n,
         clusters=None,
         estimates={model: {truth: deciding.ground_truth[model]} for model in models},
         contrasts=tuple(_contrast(deciding, a, b) for a, b in combinations(models, 2)),
