@@ -46,7 +46,7 @@ def bootstrap_difference(
 
     >>> interval, p = bootstrap_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0] * 5), 50)
     >>> round(p, 3), interval.method
-    (0.108, 'bootstrap-errors')
+    (0.111, 'bootstrap-errors')
     """
     from scipy.special import stdtr
 

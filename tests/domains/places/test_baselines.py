@@ -191,9 +191,9 @@ def test_bad_input_is_an_error() -> None:
         majority(np.zeros((2, 2), dtype=int), [0])
     with pytest.raises(InputError):
         majority([1, -1], [0])
-    with pytest.raises(InputError, match=r"7.*unit 1"):
+    with pytest.raises(InputError, match=r"7.*visit 1"):
         majority([1, 1], [0, 7])
-    with pytest.raises(InputError, match="unit 0"):
+    with pytest.raises(InputError, match="visit 0"):
         majority([1, 1], [0], exclude=[0])
     with pytest.raises(ParameterError):
         majority([1, 1], [0], exclude=[0, 1])
