@@ -201,7 +201,7 @@ def test_bad_input_is_an_error() -> None:
         majority([1, 1], [0], exclude=[2])
     with pytest.raises(ShapeError, match=r"1 users.*2 targets"):
         most_frequent_per_user(history, ["a"], [0, 1])
-    with pytest.raises(ShapeError, match=r"1 previous.*2 units"):
+    with pytest.raises(ShapeError, match=r"1 previous.*2 visits"):
         markov(history, ["a", "a"], [0], [0, 1])
 
 
