@@ -78,7 +78,8 @@ class StatsConfig:
     n_resamples
         Bootstrap resamples per interval.
     n_permutations
-        Random sign patterns of the randomisation test.
+        Random sign patterns of the randomisation test. Smaller p values than these resolve are estimated by importance
+        sampling.
     seed
         Seed of all random numbers. The same seed gives the same result.
     ties

@@ -352,9 +352,9 @@ def test_equal_losses_without_variance_fail_beyond_the_margin(eq, stored: Stored
         (["--no-worse-than", "wide", "--margin", "1.5", "--require", "MRR>=0"], "E310"),
         (["--no-worse-than", "dense", "--margin", "0.1", "--test", "randomisation"], "E310"),
         (["--require", "MRR>=0.5", "--confidence-level", "95"], "E310"),
-        (["--no-worse-than", "dense", "--n-permutations", "10"], "E310"),
-        (["--no-worse-than", "dense", "--confidence-level", "0.99999"], "E310"),
-        (["--no-worse-than", "dense", "-m", "MRR", "-m", "MR", "--n-permutations", "39"], "E310"),
+        (["--no-worse-than", "dense", "--n-permutations", "10", "--test", "bounds"], "E310"),
+        (["--no-worse-than", "dense", "--confidence-level", "0.99999", "--test", "bounds"], "E310"),
+        (["--no-worse-than", "dense", "-m", "MRR", "-m", "MR", "--n-permutations", "39", "--test", "bounds"], "E310"),
     ],
 )
 def test_invalid_options_are_errors(arguments: list[str], code: str, eq, stored: Stored) -> None:

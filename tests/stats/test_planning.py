@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
@@ -16,7 +17,7 @@ from equipoise.stats.comparison import Comparison
 from equipoise.stats.formatting import about
 from equipoise.stats.intervals import Interval
 from equipoise.stats.pairing import compare_results
-from equipoise.stats.power import PowerEstimate, units_needed, units_to_show_best, with_power
+from equipoise.stats.power import PowerEstimate, smallest_p, units_needed, units_to_show_best, with_power
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats
 
@@ -36,7 +37,7 @@ def comparison(pilot: Floats) -> Comparison:
     return compare_results(results_of(pilot), config=StatsConfig(n_permutations=499, n_resamples=50))
 
 
-def results_of(scores: Floats) -> list[Result]:
+def results_of(scores: Floats, names: Iterable[str] = SYSTEMS) -> list[Result]:
     ids = np.arange(len(scores))
     return [
         Result(
@@ -45,7 +46,7 @@ def results_of(scores: Floats) -> list[Result]:
             {"m": Estimate("m", float(column.mean()), Interval.unknown(""), len(ids), 0, 0.0, Direction.UP)},
             {"m": column},
         )
-        for name, column in zip(SYSTEMS, scores.T, strict=False)
+        for name, column in zip(names, scores.T, strict=False)
     ]
 
 
@@ -124,3 +125,77 @@ def test_planned_power_is_within_its_tolerance() -> None:
 
 def test_power_below_the_tolerance_is_reported() -> None:
     assert not PowerRow("x", "separate two", "t", "holm", 100, 500, 0.59).kept
+
+
+def few_units(n_units: int, n_systems: int) -> Comparison:
+    """Systems whose scores differ by about the same amount on every unit."""
+    noise = np.random.default_rng(n_units).normal(0.0, 0.02, (n_units, n_systems))
+    scores = 0.9 - 0.8 * np.arange(n_systems) / n_systems + noise
+    results = results_of(scores, [f"s{at:02}" for at in range(n_systems)])
+    return compare_results(results, config=StatsConfig(n_permutations=50_000, n_resamples=50))
+
+
+@pytest.mark.parametrize(("n_systems", "enough"), [(2, 6), (3, 7), (5, 9), (12, 12)])
+def test_planned_units_respect_the_smallest_p_of_the_test(n_systems: int, enough: int) -> None:
+    n_pairs = n_systems * (n_systems - 1) // 2
+    assert 2.0 ** (1 - enough) < 0.05 / n_pairs <= 2.0 ** (2 - enough)
+    too_few, sufficient = few_units(enough - 1, n_systems), few_units(enough, n_systems)
+    assert {pair.needed.value for pair in too_few.contrasts} == {enough}
+    assert not any(pair.detectable.known for pair in too_few.contrasts)
+    assert all(map(too_few.is_undecidable, too_few.contrasts))
+    assert "are too few for the test of s00 against s01" in too_few.verdict()
+    assert f"and about {enough} would be needed" in too_few.verdict()
+    assert not too_few.any_significant
+    assert len(sufficient.undecided) == 0
+    assert all(pair.detectable.known for pair in sufficient.contrasts)
+
+
+def test_units_on_which_systems_are_equal_do_not_count() -> None:
+    scores = np.zeros((40, 2))
+    scores[:4, 0] = 1.0
+    comparison = compare_results(results_of(scores), config=StatsConfig(n_resamples=50))
+    contrast = comparison.contrast("a", "b")
+    assert smallest_p(contrast) == contrast.p == 0.125
+    assert contrast.needed.value >= 60  # a tenth of the units differs, and six must
+    assert contrast.detectable.known  # 40 units can show a difference on all of them
+
+
+def test_students_t_has_no_smallest_p() -> None:
+    scores = np.array([[0.9, 0.1], [0.8, 0.1], [0.9, 0.2]])
+    comparison = compare_results(results_of(scores), config=StatsConfig(test="t", n_resamples=50))
+    assert smallest_p(comparison.contrast("a", "b")) == 0.0
+    assert comparison.leader == "a"
+    assert comparison.tied_with_leader == ()
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh", "none"])
+def test_undecidable_pairs_are_those_that_no_scores_could_decide(correction: str) -> None:
+    for n_units in range(3, 9):
+        scores = np.linspace(0.9, 0.1, 4) * np.linspace(0.5, 1.0, n_units)[:, np.newaxis]
+        comparison = compare_results(results_of(scores), config=StatsConfig(correction=correction, n_resamples=50))
+        # Every system is better than the next on all units, so every p is the smallest possible one.
+        for contrast in comparison.contrasts:
+            assert contrast.adjusted == pytest.approx(comparison.smallest_adjusted(contrast))
+            assert comparison.is_undecidable(contrast) == (contrast.winner() is None)
+
+
+def test_the_finding_counts_all_pairs_without_a_significant_difference() -> None:
+    rng = np.random.default_rng(3)
+    scores = np.clip(rng.normal([0.6, 0.55, 0.5, 0.4], 0.2, (5, 4)), 0.0, 1.0)
+    comparison = compare_results(results_of(scores), config=StatsConfig(n_resamples=50))
+    assert len(comparison.undecided) == 6
+    finding = next(finding for finding in run_checks(comparison) if finding.code == "EQ304")
+    assert "; 5 other pairs are not significantly different either" in finding.message
+    planned = [pair for pair in comparison.undecided if pair.n < pair.needed.value <= 20 * pair.n]
+    assert len(finding.evidence) == len(planned)
+
+
+def test_unrealistic_numbers_of_units_are_not_reported() -> None:
+    rng = np.random.default_rng(0)
+    first = rng.random(50)
+    scores = np.column_stack([first, first + rng.normal(0.0, 0.1, 50)])
+    scores[:, 1] += first.mean() - scores[:, 1].mean() - 0.001
+    comparison = compare_results(results_of(scores), config=StatsConfig(n_resamples=50))
+    assert comparison.contrast("a", "b").needed.value > 20 * 50
+    assert "No realistic number of units would distinguish a from b" in comparison.verdict()
+    assert "EQ304" not in {finding.code for finding in run_checks(comparison)}

@@ -353,7 +353,10 @@ def _mean_verdict(
     failed = is_loss and (bool(undecided) or p < test.alpha)
     verdict = f"{'a' if failed else 'no'} significant loss{_margin_text(test)}"
     if undecided:
-        verdict = f"{'a' if is_loss else 'no'} loss{_margin_text(test)}, and none can be significant: {undecided}"
+        loss = f"a loss{_margin_text(test)}"
+        verdict = (
+            f"{loss} that cannot be tested: {undecided}" if is_loss else f"{loss} could not be tested: {undecided}"
+        )
     details = [*([] if np.isnan(p) else [f"{p_in_sentence(p)}{adjusted.words}"]), words.units(n)]
     visible = gains.visible(test, adjusted.n_metrics)
     if not failed and not undecided and np.isfinite(visible) and test.test != BOUNDS:

@@ -294,8 +294,9 @@ class Comparison:
         at = {name: position for position, name in enumerate(self.systems)}
         p = np.full((len(at), len(at)), nan)
         for contrast in self.contrasts:
-            if contrast.metric == metric and contrast.winner(self.alpha) is not None:
-                p[at[contrast.a], at[contrast.b]] = contrast.adjusted
+            if contrast.metric == metric and not isnan(contrast.p):
+                is_significant = contrast.winner(self.alpha) is not None
+                p[at[contrast.a], at[contrast.b]] = contrast.adjusted if is_significant else 1.0
         better = self.estimates[self.systems[0]][metric].better
         letters = tie_groups(scores, p, better=better, alpha=self.alpha)
         return dict(zip(self.systems, letters, strict=True))

@@ -17,11 +17,13 @@ from scipy.stats import t as student
 
 from equipoise import StatsConfig, optimize_model, retriever, run_fair_comparison
 from equipoise.domains.fair.config import METRIC, FairConfig
+from equipoise.domains.fair.experiment import compare_models, n_steps, plan_comparison, step_weights
 from equipoise.domains.fair.questions import timekeeping
 from equipoise.domains.fair.report import fold_section
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
 from equipoise.io.splits import kfold_splits
+from equipoise.models.retriever import resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.run_folder import load_run
 from equipoise.stats.comparison import Contrast
@@ -501,3 +503,16 @@ def test_ten_seeds_give_the_same_verdict_at_least_nine_times() -> None:
         assert comparison is not None
         verdicts[comparison.leader, frozenset(comparison.tied_with_leader)] += 1
     assert verdicts.most_common(1)[0][1] >= 9
+
+
+def test_every_step_has_a_weight_and_models_with_larger_weights_take_longer() -> None:
+    models = resolve_models(["bm25:", "hash", "sum:hash+bm25:"])
+    texts: list[str] = []
+    plan = plan_comparison(TEXT, QUESTIONS, CONFIG)
+    weights = step_weights(models, plan)
+    compare_models(models, plan, step=texts.append)
+    assert texts == [*weights, "comparing the models"]
+    assert len(texts) == n_steps(models)
+    assert weights["sum:hash+bm25:: embedding"] == weights["hash: embedding"] == weights["bm25:: embedding"]
+    unknown = step_weights({"object": Counting()}, plan)
+    assert unknown["object: embedding"] > weights["hash: embedding"]

@@ -225,7 +225,9 @@ def compare(
     from equipoise.domains.fair.experiment import (
         check_rerank_depths,
         compare_models,
+        n_steps,
         plan_comparison,
+        step_weights,
         with_rerankers,
     )
     from equipoise.models.retriever import resolve_models
@@ -246,7 +248,7 @@ def compare(
             )
         if fair_config.budget is not None:
             out.note(budget_note(fair_config.budget, fair_config.tokenizer_name))
-        with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
+        with out.progress(n_steps(resolved), step_weights(resolved, plan)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
             )
@@ -522,7 +524,7 @@ MCNEMAR_HINT = "means over several splits are fractional; eq demo -v shows McNem
 @pass_output
 def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> int:
     """See ``DEMO_HELP``."""
-    from equipoise.domains.fair.experiment import compare_models
+    from equipoise.domains.fair.experiment import compare_models, n_steps, step_weights
     from equipoise.models.inventory import list_models
     from equipoise.models.retriever import resolve_models
     from equipoise.runs.experiment_folder import check_writable, exit_code
@@ -533,9 +535,10 @@ def demo(out: Output, output: str, device: str | None, config: StatsConfig) -> i
     installed = [listing.spec for listing in list_models() if listing.spec in DEMO_MODELS and listing.works]
     models = options.models_on_device(list(resolve_models([*installed, *LEXICAL_MODELS])), device, out)
     _announce_demo(out, plan, len(models))
-    with out.progress(len(models) * (len(plan.settings.chunkings) + 1)) as step:
+    with out.progress(n_steps(models) + 1, step_weights(models, plan)) as step:
         comparison = compare_models(models, plan, step=step, output=output, command=out.command)
-    _write_demo_report(out, comparison, Path(output), config)
+        step("writing the report")
+        _write_demo_report(out, comparison, Path(output), config)
     _show_demo(out, comparison, Path(output))
     missing = [name for name in DEMO_MODELS if name not in installed]
     if missing:

@@ -36,10 +36,11 @@ from equipoise.domains.fair.results import (
 )
 from equipoise.errors import ParameterError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
-from equipoise.models.embedder import open_cache
+from equipoise.models.embedder import open_cache, weights_bytes
 from equipoise.models.encoder import Role
+from equipoise.models.registry import is_fusion, parse_spec, spec_kind, spec_parts
 from equipoise.models.rerank import RerankedRetriever, Reranker, memoise_reranker, reranker
-from equipoise.models.retriever import open_retriever, resolve_models
+from equipoise.models.retriever import LEXICAL, open_retriever, resolve_models
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
 from equipoise.runs.manifest import Manifest
@@ -63,6 +64,46 @@ if TYPE_CHECKING:
     from equipoise.types import Finding
 
 
+EMBEDDING, SEARCHING, TUNING = "embedding", "searching", "tuning"
+"""The steps of a model; loading is a part of the first one."""
+CHARACTER_BYTES = 3e12
+"""Characters times bytes of weights that are embedded in about the time of the tuning."""
+UNKNOWN_BYTES = 1e8
+"""The size of a model whose weights are not known before it is loaded."""
+FAST_SHARE = 0.1
+"""The time of a search, or of the embedding step of a system without weights, as a share of that of the tuning."""
+
+
+def n_steps(models: Mapping[str, Any]) -> int:
+    """The number of steps: those of every model, and the comparison."""
+    return len((EMBEDDING, SEARCHING, TUNING)) * len(models) + 1
+
+
+def step_weights(models: Mapping[str, Any], plan: Plan) -> dict[str, float]:
+    """The expected relative time of each step by its text: most of it is for models with large weights."""
+    characters = plan.n_chunkings * sum(len(document.text) for document in plan.full_dataset.documents)
+    weights: dict[str, float] = {}
+    for name, model in models.items():
+        size = _weights_size(model.model if isinstance(model, RerankedModel) else model)
+        embedding = FAST_SHARE + characters * size / CHARACTER_BYTES
+        # A reranker reads every question with many chunks.
+        searching = embedding + 1.0 if isinstance(model, RerankedModel) else FAST_SHARE
+        weights |= {f"{name}: {EMBEDDING}": embedding, f"{name}: {SEARCHING}": searching, f"{name}: {TUNING}": 1.0}
+    return weights
+
+
+def _weights_size(model: Any) -> float:
+    """The bytes of the weights of a model or of the parts of a fusion."""
+    if not isinstance(model, str):
+        return UNKNOWN_BYTES
+    sizes = [
+        0.0 if spec_kind(part) in LEXICAL else weights_bytes(parse_spec(part))
+        for part in spec_parts(model)
+        if not is_fusion(part)
+    ]
+    return sum(UNKNOWN_BYTES if size is None else size for size in sizes)
+
+
 def evaluate_model(
     name: str, system: Retriever, plan: Plan, step: Progress, map_function: ExecutorMap | None = None
 ) -> FairModelResult:
@@ -74,15 +115,11 @@ def evaluate_model(
     rerank_depths = settings.rerank_depth_axis if reranker is not None else ()
     indexed_chunks = _known_chunks(base, plan)
     reports = embed_all(base, indexed_chunks, plan.dataset, map_function)
+    step(f"{name}: {SEARCHING}")
     observed = run_grid(
-        base,
-        indexed_chunks,
-        plan.dataset,
-        settings.depth,
-        step,
-        reranker=reranker,
-        rerank_depths=rerank_depths,
+        base, indexed_chunks, plan.dataset, settings.depth, reranker=reranker, rerank_depths=rerank_depths
     )
+    step(f"{name}: {TUNING}")
     tuned = select_configuration(name, observed, plan.dataset, settings, plan.splits, rerank_depths or (None,))
     best = observed[tuned.best]
     seconds = perf_counter() - start
@@ -258,7 +295,7 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
     The key contains the fingerprint of the model, which is known only after the model is loaded.
     """
     plan, threads = context.shared.plan, context.shared.threads
-    context.progress(f"{job.name}: loading")
+    context.progress(f"{job.name}: {EMBEDDING}")
     is_reranked = isinstance(job.inputs, RerankedModel)
     with open_retriever(
         job.inputs.model if is_reranked else job.inputs, cache=context.shared.cache, threads=threads
@@ -483,7 +520,7 @@ def compare_models(
             store.folder.check_same_data(plan.dataset.fingerprints)
             store.folder.check_same_options(store.paths.values(), plan.requested.fingerprint)
     jobs = [Job(name, model) for name, model in models.items()]
-    steps = len(models) * (plan.n_chunkings + 1)
+    steps = n_steps(models)
     progress_folder = None if store is None else target
     with report_progress(progress_folder, "fair comparison", steps, command=command, step=step) as progress:
         results = run_jobs(
@@ -497,6 +534,7 @@ def compare_models(
             divisible=True,
         )
         results.raise_if_all_failed()
+        progress("comparing the models")
         comparison = _compare_results(results, plan, tuple(command))
         if store is not None:
             # The runs were written when they were finished.

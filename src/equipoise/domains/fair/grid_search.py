@@ -25,6 +25,7 @@ from equipoise.metrics.ranking import hit_rate
 from equipoise.models.dense import Truncation, dense_models, worst_truncation
 from equipoise.models.encoder import Role
 from equipoise.models.rerank import FittedRerankedRetriever, RerankedRetriever, Reranker
+from equipoise.progress import report_share
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.stats.result import BUDGET, DATA, FOLDS, GRID, MATCHER, SPENT, TOKENIZER, TRIALS
@@ -91,7 +92,6 @@ def run_grid(
     indexed_chunks: dict[ChunkingParams, IndexedChunks],
     dataset: QADataset,
     depth: int,
-    step: Progress,
     *,
     reranker: Reranker | None = None,
     rerank_depths: Sequence[int] = (),
@@ -101,8 +101,8 @@ def run_grid(
     The system and the reranker should be memoised, so that no text is read twice.
     """
     observed = {}
-    for chunking, indexed in indexed_chunks.items():
-        step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
+    for number, (chunking, indexed) in enumerate(indexed_chunks.items()):
+        report_share(number, len(indexed_chunks))
         fitted = system.fit(indexed.chunked.texts)
         truncation = worst_truncation(system, indexed.chunked.texts)
         if reranker is None:
